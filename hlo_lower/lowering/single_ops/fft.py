@@ -16,7 +16,9 @@ from hlo_lower.base.registry import DoesNotApply, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import build_traced
-from hlo_lower.lowering.single_ops.plain_op import PLAIN, Numbers, PlainLowering, PlainOp
+from hlo_lower.lowering.single_ops.plain_op import PLAIN, Numbers, PlainLowering, PlainOp, Whole
+from hlo_lower.ops.quirks.transforms import OTHER_LENGTH, SEVERAL_DIMS
+from hlo_lower.ops.refused_forms import RefusedForm
 
 Parts = tuple[Array, Array]
 Roots = tuple[NDArray[Any], NDArray[Any]]
@@ -30,7 +32,13 @@ MOST_CONSTANTS = 1 << 20
 rules = RuleList()
 
 
-@rules.lowers(PLAIN, named={PlainOp.FFT}, numbers={Numbers.BOUNDED}, form="products with matrices of cosines and sines")
+@rules.lowers(
+    PLAIN,
+    named={PlainOp.FFT},
+    numbers={Numbers.BOUNDED},
+    needs={Whole.WHOLE, RefusedForm.of(OTHER_LENGTH)},
+    form="products with matrices of cosines and sines",
+)
 def fft_to_dot_general(op: PlainLowering) -> Sequence[Value]:
     """Multiply by the matrix of the transform, w^(j k) with w = e^(-2 pi i / n), for each dim.
 
@@ -56,6 +64,44 @@ def fft_to_dot_general(op: PlainLowering) -> Sequence[Value]:
     return [
         op.build.complex(build_traced(op.build, _along, *op.build.parts(x), lengths=lengths, is_inverse=kind == "IFFT"))
     ]
+
+
+@rules.lowers(PLAIN, named={PlainOp.FFT}, needs={RefusedForm.of(SEVERAL_DIMS)}, form="an fft of each dim, transposed")
+def fft_to_ffts(op: PlainLowering) -> Sequence[Value]:
+    """Transform one dim after the other, each as the last one.
+
+        fft %x, type = RFFT, length = [4, 8]   ->   RFFT of the last dim; FFT of the one before, turned
+        fft %x, type = IRFFT, length = [4, 8]  ->   IFFT of the one before; IRFFT of the last dim
+
+    Equal, by the definition of the op: the root of each pair of places is the product of a root of each dim. In which
+    order floats are rounded the specification leaves open.
+    """
+    kind, lengths = mlir.enum_value(op.node.attribute("fft_type")), op.node.integers("fft_length")
+    value, result = op.node.operand(0), op.node.result()
+    rank = len(result.static_shape)
+    if kind != "IRFFT":
+        value = _fft(op, value, kind, lengths[-1], result)
+    for dim in reversed(range(rank - len(lengths), rank - 1)):
+        value = _fft_along(op, value, dim, "IFFT" if kind in ("IFFT", "IRFFT") else "FFT")
+    return [_fft(op, value, kind, lengths[-1], result) if kind == "IRFFT" else value]
+
+
+def _fft_along(op: PlainLowering, value: Value, dim: int, kind: str) -> Value:
+    """A transform along a dim that is not the last one."""
+    order = list(range(len(value.static_shape)))
+    order[dim], order[-1] = order[-1], order[dim]
+    turned = op.build.transpose(value, order)
+    return op.build.transpose(_fft(op, turned, kind, value.static_shape[dim], turned), order)
+
+
+def _fft(op: PlainLowering, value: Value, kind: str, length: int, like: Value) -> Value:
+    """A transform along the last dim, to numbers of another value's element type and last dim."""
+    attributes = {
+        "fft_type": mlir.parse_attribute(f"#stablehlo<fft_type {kind}>"),
+        "fft_length": mlir.dense_i64([length]),
+    }
+    shape = (*value.static_shape[:-1], like.static_shape[-1])
+    return op.build.copy_on(op.node, [value], [mlir.tensor_type(shape, like.element_type)], attributes).result()
 
 
 def _along(real: Array, imag: Array, *, lengths: Sequence[int], is_inverse: bool = False) -> Parts:

@@ -9,7 +9,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.bounds import largest_of
+from hlo_lower.ops.bounds import largest_of, source_of
 from hlo_lower.ops.quirks.quirk import Place as When
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import RESHAPING
@@ -308,36 +308,59 @@ OTHER_STARTS = Quirk(
 )
 
 
-def _complex_number(value: Value) -> complex | None:
-    """The complex number that a constant has everywhere, or what is a constant in another shape; None of others."""
-    while value.node is not None and value.node.name in RESHAPING:
-        value = value.node.operand(0)
-    if value.node is None or value.node.name != names.CONSTANT or not value.element.is_complex:
-        return None
-    numbers = mlir.constant_value(value.node.raw, is_complex=True)
-    is_one = numbers is not None and numbers.size > 0 and np.all(numbers == numbers.flat[0])
-    return complex(numbers.flat[0]) if numbers is not None and is_one else None
+def _is_made_of_constants(value: Value) -> bool:
+    """Whether a value is a constant, or constants that are reshaped, put together, or written into one."""
+    made = value.node
+    puts_together = RESHAPING | {names.COMPLEX, names.DYNAMIC_UPDATE_SLICE}
+    is_constant = made is not None and made.name == names.CONSTANT
+    return is_constant or (
+        made is not None and made.name in puts_together and all(map(_is_made_of_constants, made.operands))
+    )
+
+
+def _parts_of(build: Builder, value: Value) -> tuple[Value, Value]:
+    """The parts of complex numbers: of one constant number constants, of what was put together what it was made of."""
+    made, source = value.node, source_of(value).node
+    if made is not None and made.name == names.COMPLEX:
+        return made.operand(0), made.operand(1)
+    numbers = None
+    if source is not None and source.name == names.CONSTANT:
+        numbers = mlir.constant_value(source.raw, is_complex=True)
+    if numbers is None or not numbers.size or not np.all(numbers == numbers.flat[0]):
+        return build.parts(value)
+    real, imag = (
+        build.float_splat(float(part), value.static_shape, value.element.part)
+        for part in (numbers.flat[0].real, numbers.flat[0].imag)
+    )
+    return real, imag
 
 
 @over_each(names.DYNAMIC_UPDATE_SLICE)
-def constant_of_parts(_graph: Graph, node: Node) -> None:
-    """Make the complex number that is written over of its parts, which are constants.
+def write_parts(_graph: Graph, node: Node) -> None:
+    """Write the parts of complex numbers, and put them together then.
 
-    Equal: `complex` gives these parts.
+    Equal: each element comes from the constant or from the update, with both of its parts.
     """
-    number, value = _complex_number(node.operand(0)), node.operand(0)
-    if number is None or not node.is_static:
+    value, update, *starts = node.operands
+    if not node.is_static or not _is_written_complex(value):
         return
-    build, element = Builder.before(node), value.element.part
-    parts = [build.float_splat(part, value.static_shape, element) for part in (number.real, number.imag)]
-    node.raw.operands[0] = build.complex(parts).raw
+    build = Builder.before(node)
+    pairs = zip(_parts_of(build, value), _parts_of(build, update), strict=True)
+    written = build.complex([build.dynamic_update_slice(part, new, starts) for part, new in pairs])
+    node.result().raw.replace_all_uses_with(written.raw)
+    node.raw.erase()
+
+
+def _is_written_complex(value: Value) -> bool:
+    """Whether complex numbers that are written over are known when the module is compiled."""
+    return value.element.is_complex and _is_made_of_constants(value)
 
 
 WRITTEN_COMPLEX = Quirk(
     "update of a complex constant",
     (names.DYNAMIC_UPDATE_SLICE,),
-    {"iree": "its compiler rejects the constant that it makes of it"},
-    "the constant is `complex` of its parts",
+    {"iree": "its compiler rejects the constant that it makes of it, or does not compute it in time"},
+    "`complex` of parts that are written each",
     module(
         "%x: tensor<1xcomplex<f32>>, %i: tensor<i32>",
         "tensor<4xcomplex<f32>>",
@@ -345,12 +368,12 @@ WRITTEN_COMPLEX = Quirk(
         "%r = stablehlo.dynamic_update_slice %c, %x, %i",
         "  : (tensor<4xcomplex<f32>>, tensor<1xcomplex<f32>>, tensor<i32>) -> tensor<4xcomplex<f32>>",
     ),
-    lambda _graph, node: _complex_number(node.operand(0)) is not None,
+    lambda _graph, node: _is_written_complex(node.operand(0)),
     (
         Rewrite(
-            "constant-of-parts",
-            "makes complex constants of their parts",
-            constant_of_parts,
+            "write-parts",
+            "writes the parts of complex numbers into those of constants",
+            write_parts,
             When.LAST,
         ),
     ),

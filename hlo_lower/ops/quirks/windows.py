@@ -98,7 +98,9 @@ PADDED_START = Quirk(
         "litert": "it combines padding with the number, too",
     },
     "the same from the identity of the operation, and the number then",
-    _windows("tensor<4x6xf32>", "1, 6", ", padding = dense<[[0, 0], [5, 0]]> : tensor<2x2xi64>", start=3),
+    _windows(
+        "tensor<4x6xi32>", "1, 6", ", padding = dense<[[0, 0], [5, 0]]> : tensor<2x2xi64>", element="i32", start=3
+    ),
     _is_padded_from_number,
     (Rules("op", ("reduce_to_reduce_and_start",)),),
 )
