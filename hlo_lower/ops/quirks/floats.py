@@ -303,8 +303,10 @@ def _is_of_complement(value: Value) -> bool:
     users = list(value.users)
     return bool(users) and all(
         user.name == "chlo.erfc"
-        or ((user.name in (names.MULTIPLY, names.DIVIDE) and _scaled(user.result()) == _scaled(value))
-        and _is_of_complement(user.result()))
+        or (
+            (user.name in (names.MULTIPLY, names.DIVIDE) and _scaled(user.result()) == _scaled(value))
+            and _is_of_complement(user.result())
+        )
         for user in users
     )
 
