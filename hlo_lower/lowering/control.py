@@ -169,7 +169,7 @@ class FlatCopy:
         carried = [self._item(value) for value in node.operands]
         ends: list[tuple[Item, list[Item]]] = []  # where it may end: whether it goes on, and what it would return
         for trips in count():
-            holds = self._holds(node, condition, carried)
+            holds = self._holds(condition, carried)
             if holds is None:
                 if trips == self._bound_of(node):
                     break
@@ -265,7 +265,7 @@ class FlatCopy:
 
     # --- what is known ---
 
-    def _holds(self, node: Node, condition: Block, carried: Sequence[Item]) -> bool | None:
+    def _holds(self, condition: Block, carried: Sequence[Item]) -> bool | None:
         """Whether a loop's condition holds, of which nothing is copied; None where that is not known."""
         self._bind(condition.arguments, carried)
         *nodes, end = self._nodes_of(condition)

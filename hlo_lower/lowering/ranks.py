@@ -211,14 +211,14 @@ def _along(build: Builder, node: Node, value: Value, dim: int) -> Value:
     blocks = build.reshape(value, flat)
     match node.name:
         case "stablehlo.slice":
-            names = ("start_indices", "limit_indices", "strides")
-            start, limit, step = (node.integers(name)[dim] for name in names)
+            keys = ("start_indices", "limit_indices", "strides")
+            start, limit, step = (node.integers(name)[dim] for name in keys)
             made = build.slice(blocks, (0, start, 0), (flat[0], limit, flat[2]), (1, step, 1))
         case "stablehlo.reverse":
             made = build.reverse(blocks, [1]) if dim in node.integers("dimensions") else blocks
         case "stablehlo.pad":
-            names = ("edge_padding_low", "edge_padding_high", "interior_padding")
-            low, high, gap = (node.integers(name)[dim] for name in names)
+            keys = ("edge_padding_low", "edge_padding_high", "interior_padding")
+            low, high, gap = (node.integers(name)[dim] for name in keys)
             made = build.pad(blocks, node.operand(1), (0, low, 0), (0, high, 0), (0, gap, 0))
         case _:
             size = node.integers("slice_sizes")[dim]

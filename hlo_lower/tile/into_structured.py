@@ -85,7 +85,7 @@ def fuse_into_structured(graph: Graph, op: str, into: str) -> tuple[TiledLoopRec
       InputError: there is no such loop or op, or the op cannot be fused.
     """
     loop = _loop(graph, into)
-    node = _producer(graph, loop, op, into)
+    node = _producer(graph, loop, op)
     told = f"{node.name}, {type_of(node.result())}"
     maps = maps_of(node)
     assert maps is not None
@@ -115,7 +115,7 @@ def _loop(graph: Graph, into: str) -> Node:
     return found
 
 
-def _producer(graph: Graph, loop: Node, op: str, into: str) -> Node:
+def _producer(graph: Graph, loop: Node, op: str) -> Node:
     """The op at a place that gives what a loop reads in its body."""
     where, inside = f"{graph.name}, {op}", list(_inside(loop.blocks[0]))
     read = dict.fromkeys(v.node for node in inside for v in node.operands if v.node is not None)

@@ -462,8 +462,8 @@ def arguments_from_inputs(
     """
     if isinstance(inputs, Mapping):
         arguments = entry_function(module).regions[0].blocks[0].arguments
-        names = [mlir.value_name(a) for a in arguments]
-        keys = [(name, str(k), f"arg{k}", f"arg_{k}", f"arr_{k}") for k, name in enumerate(names)]
+        called = [mlir.value_name(a) for a in arguments]
+        keys = [(name, str(k), f"arg{k}", f"arg_{k}", f"arr_{k}") for k, name in enumerate(called)]
         known = {key for group in keys for key in group if key}
         unknown = [name for name in inputs if name not in known]
         missing = [group[0] or group[2] for group in keys if not any(key in inputs for key in group if key)]

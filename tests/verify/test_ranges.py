@@ -299,3 +299,10 @@ def test_what_a_loop_keeps_lies_where_it_began(most, may_be):
     [compare] = (op for op in main.ops[-1].bodies[1].ops if op.name == "stablehlo.compare")
     assert ranges.may_be(compare, "equal")
     assert ranges.may_be(compare, "different") == may_be
+
+
+def test_a_part_of_a_constant_holds_its_own_numbers():
+    """A number of a table, though others stand beside it."""
+    text = module("%x: 1xi32", "%c = constant [13, 15, 26, 6] : 4xi32; %k = slice %c [1:2]; %r = add %x, %k", "%k, %r")
+    ranges, body = ranges_of(text)
+    assert ranges.of(body.returned[0]) == (15, 15)

@@ -7,7 +7,7 @@ from untyped_mlir import module
 
 from hlo_lower.verify import verify
 from hlo_lower.verify.align import corrections
-from hlo_lower.verify.align.align import Side
+from hlo_lower.verify.align.align import Aligner, Side
 from hlo_lower.verify.align.corrections import values_apart
 from hlo_lower.verify.align.piece import module_of, pieces_of
 from hlo_lower.verify.judges.judge import Terms
@@ -298,3 +298,20 @@ def test_what_is_sought_of_a_complex_value_is_its_real_part():
     """Without a word on standard error: what the user sees is the verdict."""
     np.testing.assert_array_equal(corrections._cast(np.asarray([1 + 2j]), np.dtype(np.float32)), [1.0])
     np.testing.assert_array_equal(corrections._cast(np.asarray([1.5]), np.dtype(np.int32)), [1])
+
+
+KEY = "%c = constant [13, 15] : 2xi32; %k = slice %c [0:1]; %j = negate %i; %r = add %j, %k"
+OTHER = "%c = constant 13 : 1xi32; %n = constant 0 : 1xi32; %j = subtract %n, %i; %r = add %c, %j"
+
+
+@pytest.mark.parametrize(("name", "is_taken"), [("slice", False), ("negate", True)])
+def test_what_depends_on_no_input_is_not_taken_for_what_does(name, is_taken):
+    """A number of a table is not an index, of the same type, that is computed."""
+    first, second = programs(*(module("%i: 1xi32", lines) for lines in (KEY, OTHER)))
+    x, y = (
+        next(value for value, op in enumerate(program.makers) if op is not None and op.short_name == made)
+        for program, made in ((first, name), (second, "subtract"))
+    )
+    assert [x in first.varying, y in second.varying] == [is_taken, True]
+    [pair] = Aligner(first, second, frozenset(), {x: y}).align("main")
+    assert ((x, y) in {(each.first, each.second) for each in pair.assumptions}) == is_taken

@@ -15,7 +15,7 @@ from hlo_lower.base.registry import DoesNotApply, RuleList, When
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import build_traced
-from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
+from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, PlainLowering, PlainOp
 from hlo_lower.ops.names import BITCAST_CONVERT
 
 STATE, WORD = "ui64", "ui32"
@@ -98,6 +98,7 @@ def bitcast_back_to_words(op: PlainLowering) -> Sequence[Value]:
 @rules.lowers(
     PLAIN,
     named={PlainOp.BITCAST_CONVERT},
+    elements={Elements.SIGNED, Elements.UNSIGNED},
     when=When("floats of one exponent", lambda facts: facts.exponent > 0),
     form="2^e (1 + m / 2^23), e known",
 )

@@ -127,9 +127,16 @@ def factor_beside(term: Term, number: float) -> Term | None:
     return next((base for base, constants in scalings(term) if constants.is_scaled_by(number)), None)
 
 
-def product_chain(term: Term, steps: int = 4) -> Iterator[Term]:
+MOST_IN_CHAIN = 4
+"""Products that are looked at one behind the other."""
+
+MOST_ABOVE = 24
+"""Values whose users are looked at."""
+
+
+def product_chain(term: Term) -> Iterator[Term]:
     """A value, its only user if that is a product, the only user of that, and so on."""
-    for _ in range(steps):
+    for _ in range(MOST_IN_CHAIN):
         yield term
         user = term.only_user
         while user is not None and _is_cast(user):
@@ -139,12 +146,11 @@ def product_chain(term: Term, steps: int = 4) -> Iterator[Term]:
         term = user
 
 
-def products_above(term: Term, steps: int = 24) -> Iterator[Term]:
+def products_above(term: Term) -> Iterator[Term]:
     """All products and quotients that a value goes into, the nearest first, whatever else takes what is in between."""
     pending, seen = [term], set[int]()
-    while pending and steps:
-        steps -= 1
-        for user in users_of_cast(pending.pop(0)):
+    for _ in range(MOST_ABOVE):
+        for user in users_of_cast(pending.pop(0)) if pending else ():
             if user.op in ("multiply", "divide") and id(user) not in seen:
                 seen.add(id(user))
                 pending.append(user)

@@ -59,7 +59,7 @@ def _batch(graph: Graph, node: Node) -> None:
         operands = [*node.operands]
         operands[place] = build.concatenate(kept, vector)
         types = [value.raw.type for value in node.results]
-        new = build.copy_on(node, operands, types, dimension_attributes(node, numbers, *left))
+        new = build.copy_on(node, operands, types, dimension_attributes(numbers, *left))
         mlir.replace_results(node.raw, new.raw.results)
         erase(graph, node)
         _batch(graph, new)
@@ -79,7 +79,7 @@ def dims_of(numbers: Numbers) -> tuple[tuple[int, ...], list[tuple[int, int]], t
 
 
 def dimension_attributes(
-    node: Node, numbers: Numbers, gone: Sequence[int], batching: Sequence[tuple[int, int]], mapped: Sequence[int]
+    numbers: Numbers, gone: Sequence[int], batching: Sequence[tuple[int, int]], mapped: Sequence[int]
 ) -> dict[str, mlir.RawAttribute]:
     """The attributes of a scatter or gather with other dims of these three kinds, in the form of `dims_of`."""
     mine, its = [pair[0] for pair in batching], [pair[1] for pair in batching]

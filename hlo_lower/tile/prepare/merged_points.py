@@ -78,7 +78,7 @@ def _merged_dims(node: Node, group: range) -> dict[str, mlir.RawAttribute]:
     moved = {d: d if d < group.start else d - len(group) + 1 for d in range(len(node.operand(0).shape))}
     left = sorted({*(moved[d] for d in gone if d not in group), group.start})
     pairs = [(moved[d], index) for d, index in batching]
-    return dimension_attributes(node, numbers, left, pairs, [group.start])
+    return dimension_attributes(numbers, left, pairs, [group.start])
 
 
 def _reshape_source(value: Value, shape: Sequence[int]) -> Value | None:
@@ -178,7 +178,7 @@ def _merge_positions(graph: Graph, node: Node) -> Node:
     gone, _, mapped = dims_of(numbers)
     pairs = list(zip(numbers.input_batching_dims, moved(numbers.scatter_indices_batching_dims, mine), strict=True))
     merged = build.reshape(indices, _merged_shape(indices.static_shape, mine))
-    attributes = dimension_attributes(node, told, gone, pairs, mapped)
+    attributes = dimension_attributes(told, gone, pairs, mapped)
     new = build.copy_on(node, [operand, merged, rows], [node.result().raw.type], attributes)
     mlir.replace_results(node.raw, new.raw.results)
     erase(graph, node)

@@ -525,12 +525,14 @@ class Aligner:
         return (max(found, key=partial(_shared, pair, x)) if len(found) > 1 else next(iter(found))), ""
 
     def _may_be(self, pair: BodyPair, x: ValueId, y: ValueId) -> bool:
+        """Whether two values may be taken as equal: what depends on no input is none that does."""
         first, second = pair.first, pair.second
         constants = first.table.known  # of two different constants nothing needs to be judged
         return (
             (x, y) not in self._dropped
             and not (first.numbers[x] in constants and second.numbers[y] in constants)
             and first.program.types[x] == second.program.types[y]
+            and (x in first.program.varying) == (y in second.program.varying)
             and first.numbers[x] != second.numbers[y]
             and x not in first.assumed
             and y not in second.assumed
@@ -607,8 +609,10 @@ def _ends_alike(pair: BodyPair, x: ValueId, steps: int) -> tuple[ValueId, ValueI
     behind = _closed(pair, pair.first, x, steps)
     if not behind or not behind[0]:
         return None
-    first, (mine, second) = x, (_end_of(pair, side, x, behind[0], steps) for side in (pair.first, pair.second))
-    if mine != x or second is None:
+    if _end_of(pair, pair.first, x, behind[0], steps) != x:
+        return None
+    first, second = x, _end_of(pair, pair.second, x, behind[0], steps)
+    if second is None:
         return None
     # Of one value many things are made in many steps.
     is_one_of_few = (steps <= BEHIND or len(behind[0]) > 1) and _goes_on_alike(pair, x, second, behind[0])
@@ -638,18 +642,23 @@ def _moved_alike(pair: BodyPair, x: ValueId, y: ValueId) -> tuple[ValueId, Value
     return None if 0 in pair.first.program.shape_of(x) else (op.inputs[0], other.inputs[0])
 
 
-def _closed(pair: BodyPair, side: Side, value: ValueId, steps: int) -> tuple[set[Number], set[ValueId]] | None:
+def _closed(
+    pair: BodyPair, side: Side, value: ValueId, steps: int, within: set[Number] | None = None
+) -> tuple[set[Number], set[ValueId]] | None:
     """The numbers of the matched values from which a value is computed, and what is not matched between; None where
-    that is more than so many steps, or too many values."""
+    that is more than so many steps, another number than these, or too many values."""
     found, between, now = set[Number](), set[ValueId](), [value]
+    known = pair.first.table.known.keys()
     for _ in range(steps):
         made = dict.fromkeys(read for v in now if (op := side.program.makers[v]) is not None for read in op.reads)
         matched = {v for v in made if pair.is_matched(side, v)}
-        found.update(side.numbers[v] for v in matched)
+        found.update(number for v in matched if (number := side.numbers[v]) not in known)
+        if within is not None and not found <= within:
+            return None
         now = [v for v in made if v not in matched and v not in between]
         between.update(now)
         if not now:
-            return found - pair.first.table.known.keys(), between
+            return found, between
         if len(between) > MOST_BEHIND:
             break
     return None
@@ -690,7 +699,7 @@ def _end_of(pair: BodyPair, side: Side, like: ValueId, behind: set[Number], step
         seen.update(now)
         own = [v for op in now for v in op.results if not pair.is_matched(side, v)]
         for value in own:
-            closed = _closed(pair, side, value, steps) if side.program.types[value] == raw_type else None
+            closed = _closed(pair, side, value, steps, behind) if side.program.types[value] == raw_type else None
             if closed is not None and closed[0] == behind:
                 found[value] = closed[1]
         now = [user for value in own for user in side.users.get(value, ())]

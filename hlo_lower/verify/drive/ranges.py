@@ -88,10 +88,7 @@ class Ranges:
         self._tables = Tables(self.program, self._integer)
         body = self.program.entries[self.function]
         self._roots: dict[ValueId, frozenset[ValueId]] = {}
-        self._varying = {value for value, maker in enumerate(self.program.makers) if maker is None}
         for op in ops_within(body.ops):
-            if any(value in self._varying for value in op.reads):
-                self._varying.update(op.results)
             for value in op.results:
                 moved = op.inputs[1:] if op.name == names.SELECT else op.inputs if op.name in MOVES else ()
                 roots = (self._roots.get(v, frozenset({v})) for v in moved)
@@ -118,7 +115,7 @@ class Ranges:
           CannotRunError: it is not run.
         """
         own_ops = self.program.entries[self.function].ops
-        ops = [op for op in own_ops if not any(v in self._varying for v in op.reads)]
+        ops = [op for op in own_ops if not any(v in self.program.varying for v in op.reads)]
         read = {v for op in ops_within(own_ops) for v in op.reads}
         values = [v for op in ops for v in op.results if v in read and self._dtype(v) is not None]
         if not values:
@@ -138,7 +135,7 @@ class Ranges:
 
     def may_be(self, op: Op, outcome: str) -> bool:
         """Whether an operation may come out so, and does not in every run: what depends on no input is always alike."""
-        if not any(value in self._varying for value in op.inputs) and op.name != names.WHILE:
+        if not any(value in self.program.varying for value in op.inputs) and op.name != names.WHILE:
             return False
         truth = {names.COMPARE: op.results, names.SELECT: op.inputs}.get(op.name, (None,))[0]
         if self.sorts and truth is not None and self._is_exchange(truth):
@@ -442,10 +439,13 @@ class Ranges:
                 return everything
 
     def _part(self, value: ValueId, bounds: list[tuple[int, int]], deep: int) -> Interval:
-        """The interval of a part of a value: of what is concatenated the pieces that it meets, also in a product."""
+        """The interval of a part of a value: of a constant its numbers there, of what is concatenated the pieces that
+        it meets, also in a product."""
         maker = self.program.makers[value]
         if maker is None or not deep:
             return self.of(value)
+        if maker.name == names.CONSTANT and (known := mlir.constant_value(maker.raw)) is not None:
+            return _interval(known[tuple(slice(*ends) for ends in bounds)]) or self.of(value)
         if maker.name == names.CONCATENATE:
             dim, start, met = mlir.integer_of(maker.raw.attributes["dimension"]), 0, list[Interval]()
             for given, raw in zip(maker.inputs, maker.raw.operands, strict=True):

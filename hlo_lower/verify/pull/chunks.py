@@ -61,7 +61,7 @@ def over_list(at: At, kind: tuple[Any, ...], term: Term, which: Term, total: int
     for place, listed in _places_in_lists(at, given):
         order = at.prover.ranked[listed]
         key = at.positions.variable("place", order.size)
-        met = [t for t in _applications(at, [*given.tests, given.term], listed) if order.place(t).eq(place)]
+        met = [t for t in _applications([*given.tests, given.term], listed) if order.place(t).eq(place)]
         there = [(one, z3.substitute(one, (place, key))) for one in met]
         tests = [z3.simplify(z3.substitute(test, *there)) for test in given.tests]
         value = z3.simplify(z3.substitute(given.term, *there))
@@ -83,7 +83,7 @@ def over_list(at: At, kind: tuple[Any, ...], term: Term, which: Term, total: int
 def _over_elements(at: At, kind: tuple[Any, ...], term: Term, listed: str, key: Term) -> Made | None:
     """A sum over all places of a list as one over the numbers of the elements there; None where it holds more of a
     place than the number there."""
-    order, read = at.prover.ranked[listed], _applications(at, [term], listed)
+    order, read = at.prover.ranked[listed], _applications([term], listed)
     if len(read) != 1 or not order.place(read[0]).eq(key):  # of two lists one number has two places
         return None
     mine = at.positions.variable("listed", order.size)
@@ -153,7 +153,7 @@ def _places_in_lists(at: At, given: Sum) -> Iterator[tuple[Term, str]]:
                 yield place, name
 
 
-def _applications(at: At, terms: Sequence[Term], listed: str) -> list[Term]:
+def _applications(terms: Sequence[Term], listed: str) -> list[Term]:
     return [part.term for part in parts_of(terms) if part.name.split(":")[0] == listed]
 
 
@@ -195,7 +195,7 @@ def _comes_before(at: At, count: Term, listed: str, key: Term) -> Term | None:
         return None
     [test, which] = choice[0], its.bound[0]
     early, late = (at.positions.variable(name, order.size) for name in ("early", "late"))
-    applied = [one for one in _applications(at, [test], listed) if order.place(one).eq(which)]
+    applied = [one for one in _applications([test], listed) if order.place(one).eq(which)]
     if not applied:
         return None
 

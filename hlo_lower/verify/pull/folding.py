@@ -49,7 +49,7 @@ Step: TypeAlias = Callable[[At, Term, list[Term]], Terms]
 MOST_ADDENDS = 256
 
 
-def combiner(at: At, body: Body) -> str:
+def combiner(body: Body) -> str:
     """The op of a body that combines its two arguments by it, in either order; "" of another body."""
     if len(body.returned) != 1 or len(body.ops) != 1 or len(body.arguments) != 2:
         return ""
@@ -93,7 +93,7 @@ def reduce_window(at: At) -> Pull:
     names = ("window_strides", "window_dilations", "base_dilations")
     strides, steps, holes = (integers(at, name) if name in attributes else ones for name in names)
     edges = mlir.dense_integers(attributes["padding"]) if "padding" in attributes else (0,) * (2 * len(shape))
-    lows, single = edges[::2], combiner(at, at.op.bodies[0])
+    lows, single = edges[::2], combiner(at.op.bodies[0])
     if any(edges) or max(holes, default=1) > 1:
         first = yield at.value(at.op.inputs[count], ())
         if not _may_be_repeated(single, at.element, first):
@@ -127,7 +127,7 @@ def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequ
     first: list[Term] = []
     for value in op.inputs[count:]:
         first.append((yield at.value(value, ())))
-    single = combiner(at, body)
+    single = combiner(body)
     if is_empty(sizes):
         return first[at.result]
     if are_known(sizes) and (
@@ -668,7 +668,7 @@ def scatter(at: At) -> Pull:
         free = [i for i in free if i not in found]
     steps = [sizes[outer[i]] for i in free]
     total = at.prover.product(steps, at.frame)
-    single = combiner(at, body)
+    single = combiner(body)
     unit = neutral(single, at.element) if at.prover.any_order and free else None
     if unit is not None:
         deep = at.deeper()

@@ -196,6 +196,15 @@ class Program:
                 alike.setdefault(op.raw, []).append(op)
         return {op: ops for ops in alike.values() for op in ops}
 
+    @cached_property
+    def varying(self) -> frozenset[ValueId]:
+        """The values that depend on an argument, of a function or of a body."""
+        found = set[ValueId]()
+        for value, maker in enumerate(self.makers):
+            if maker is None or maker.has_effects or any(read in found for read in maker.reads):
+                found.add(value)
+        return frozenset(found)
+
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
         return mlir.read_tensor_type(self.types[value])
@@ -373,8 +382,8 @@ class Program:
         pending = [raw]
         while pending:
             for op in mlir.operations_within(pending.pop()):
-                names = mlir.symbols_in(op) - set(found) if op.name in NAMING else set[str]()
-                for name in sorted(names & set(self.functions)):
+                more = mlir.symbols_in(op) - set(found) if op.name in NAMING else set[str]()
+                for name in sorted(more & set(self.functions)):
                     found[name] = self.functions[name]
                     pending.append(found[name])
         return list(found.values())
