@@ -6,6 +6,7 @@ import jax
 import numpy as np
 import pytest
 from jax import lax
+from jax import numpy as jnp
 from rewrites import assert_same, fault, results, swept
 from rule_examples import OP_FORMS, target
 
@@ -173,6 +174,36 @@ def test_a_running_fold_is_of_numbers_with_a_sign_and_as_long_as_they_are(elemen
     lowered = hl.lower(source, target=npu)
     assert ("stablehlo.reduce_window" not in lowered.text, lowered.refused) == (is_otherwise, ())
     assert_same(source, lowered, x)
+
+
+@pytest.mark.parametrize(
+    ("element", "channels", "is_exact"),
+    [("int8", 1024, True), ("int8", 1025, False), ("uint8", 258, True), ("uint8", 259, False), ("int32", 1, False)],
+)
+def test_convolutions_of_integers_are_those_of_floats_as_far_as_these_are_exact(element, channels, is_exact):
+    """By the types of the factors, at their ends."""
+    dims = {"dimension_numbers": ("NWC", "WIO", "NWC"), "preferred_element_type": np.int32}
+    npu = target("npu", refused_forms=["convolution of narrow integers"])
+    x = np.full((1, 2, channels), np.iinfo(element).max if "u" in element else np.iinfo(element).min, element)
+    k = x[0, :1, :, None]
+    source = hl.export(lambda a, b: lax.conv_general_dilated(a, b, (1,), "VALID", **dims), x, k)
+    lowered = hl.lower(source, target=npu)
+    assert (bool(lowered.changes), lowered.refused) == (is_exact, ())
+    assert_same(source, lowered, x, k)
+
+
+@pytest.mark.parametrize("find", [jnp.argmax, jnp.argmin])
+@pytest.mark.parametrize("axis", [0, 1])
+def test_places_of_truths_are_those_of_numbers(find, axis):
+    """The first true or false one, and 0 where all are alike; a reduction that begins at another place stays."""
+    x = np.bool_([[0, 0, 1, 1], [0, 0, 0, 0], [1, 1, 1, 1], [0, 0, 1, 0]])
+    npu = target("npu", refused_forms=["reduce to the place of a truth"])
+    source = hl.export(lambda a: find(a, axis), x)
+    lowered = hl.lower(source, target=npu)
+    assert ("tensor<4x4xi32>, tensor<4x4xi32>" in lowered.text, lowered.refused) == (True, ())
+    assert_same(source, lowered, x)
+    other = source.mlir_module().replace("constant dense<0> : tensor<i32>", "constant dense<2> : tensor<i32>")
+    assert "tensor<4x4xi32>, tensor<4x4xi32>" not in hl.lower(other, target=npu).text
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from hlo_lower.lowering.single_ops.plain_op import (
     Whole,
     must_not_round_otherwise,
 )
+from hlo_lower.ops.quirks.integer_products import NARROW_CONVOLUTION
 from hlo_lower.ops.quirks.sums import (
     BATCH_GROUPS,
     CONTRACTED_APART,
@@ -139,6 +140,21 @@ class Convolution:
         """The same convolution on other operands, of another shape, with other attributes; None leaves one out."""
         result = mlir.tensor_type(shape, mlir.tensor_element(self.node.result().raw.type))
         return build.copy_on(self.node, values, [result], other).result()
+
+
+@lowers_convolution(needs={RefusedForm.of(NARROW_CONVOLUTION)}, form="on f32, which holds each sum")
+def integer_convolution_to_float(op: PlainLowering) -> Sequence[Value]:
+    """Convolve integers as f32.
+
+        convolution %x, %k : (i8, i8) -> i32   ->   convert (convolution (convert %x), (convert %k) : f32) : i32
+
+    Equal: each sum of products is an integer within 2^24, in any order, and f32 holds those. Of i8 these are 1,024
+    products for each element.
+    """
+    node, build, result = op.node, op.build, op.node.result()
+    factors = [build.convert(value, "f32") for value in node.operands]
+    found = build.copy_on(node, factors, [mlir.tensor_type(result.static_shape, "f32")], {}).result()
+    return [build.convert(found, result.element_type)]
 
 
 @lowers_convolution(needs={RefusedForm.of(REVERSED_KERNEL)}, form="the kernel reversed first")
