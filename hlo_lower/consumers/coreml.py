@@ -97,7 +97,8 @@ def _convert(text: str, settings: Mapping[str, str]) -> Any:
     with mlir.active(context):
         module = mlir.parse_module(text, context)
         try:
-            program = hlo.convert(module, minimum_deployment_target=target)
+            with mlir.numbered_once(module):  # its converter asks each value for its name
+                program = hlo.convert(module, minimum_deployment_target=target)
             return ct.convert(
                 program,
                 source="milinternal",

@@ -69,6 +69,26 @@ def test_what_the_converter_gets_wrong_is_written_otherwise(name):
     assert difference(text, lowered.text, inputs) is None
 
 
+NESTED = {
+    "a value of the function": "%t = negate %x; return %t",
+    "what another branch reads, too": "%t = add %x, %x; return %t",
+    "nothing but a result": "return %x",
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_branches_in_branches_read_from_further_out(name):
+    """Its converter ends with a KeyError where a branch reads nothing of the block around it."""
+    inner = f"%s = case(%j) {{ {NESTED[name]} }} {{ %n = abs %x; return %n }}"
+    text = module("%i: i32, %j: i32, %x: 14xf32", f"%r = case(%i) {{ {inner}; return %s }} {{ return %x }}")
+    with pytest.raises(RefusedError, match="KeyError"):
+        coreml.compile_module(text)
+    lowered = hl.lower(text, target="coreml")
+    assert lowered.refused == ()
+    for i, j in ((0, 0), (0, 1), (1, 0)):
+        assert difference(text, lowered.text, [np.int32(i), np.int32(j), EDGES]) is None
+
+
 def drawn(*shape, dtype=np.float32, most=4):
     """Numbers around 0, or integers below a limit."""
     rng = np.random.default_rng(len(shape))

@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from untyped_mlir import module
 
 import hlo_lower as hl
 from hlo_lower.ir import mlir
@@ -268,3 +269,17 @@ def test_a_thread_that_begins_reads_into_the_context_of_one_that_has_ended():
     contexts = dict.fromkeys(one for row in found for one in row)
     told = [[list(contexts).index(one) for one in row] for row in found]
     assert told == [[0, 0, 1, 2, 1], [1, 3, 4, 5, 4]]
+
+
+def test_values_have_the_same_names_when_they_are_numbered_once():
+    """Until then, and after it, each asks for its own; what changes the module before the first name counts."""
+    context = mlir.make_context()
+    with mlir.active(context):
+        raw = mlir.parse_module(module("%x: 4xf32", "%y = negate %x; %r = add %y, %x"), context)
+        values = [result for op in mlir.operations_within(raw.operation) for result in op.results]
+        own = type(values[0]).get_name
+        names = [value.get_name() for value in values]
+        with mlir.numbered_once(raw):
+            assert [value.get_name() for value in values] == names
+            assert type(values[0]).get_name is not own
+        assert type(values[0]).get_name is own

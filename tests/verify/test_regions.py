@@ -300,14 +300,14 @@ def test_what_is_sought_of_a_complex_value_is_its_real_part():
     np.testing.assert_array_equal(corrections._cast(np.asarray([1.5]), np.dtype(np.int32)), [1])
 
 
-KEY = "%c = constant [13, 15] : 2xi32; %k = slice %c [0:1]; %j = negate %i; %r = add %j, %k"
-OTHER = "%c = constant 13 : 1xi32; %n = constant 0 : 1xi32; %j = subtract %n, %i; %r = add %c, %j"
+OF_TABLE = "%c = constant [13, 15] : 2xi32; %k = slice %c [0:1]; %j = negate %i; %r = add %j, %k"
+OF_NUMBER = "%c = constant 13 : 1xi32; %n = constant 0 : 1xi32; %j = subtract %n, %i; %r = add %c, %j"
 
 
 @pytest.mark.parametrize(("name", "is_taken"), [("slice", False), ("negate", True)])
 def test_what_depends_on_no_input_is_not_taken_for_what_does(name, is_taken):
     """A number of a table is not an index, of the same type, that is computed."""
-    first, second = programs(*(module("%i: 1xi32", lines) for lines in (KEY, OTHER)))
+    first, second = programs(*(module("%i: 1xi32", lines) for lines in (OF_TABLE, OF_NUMBER)))
     x, y = (
         next(value for value, op in enumerate(program.makers) if op is not None and op.short_name == made)
         for program, made in ((first, name), (second, "subtract"))

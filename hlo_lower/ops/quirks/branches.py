@@ -80,6 +80,43 @@ def _read_once(block: Block, values: Sequence[Value]) -> None:
             node.raw.erase()
 
 
+def read_near(graph: Graph) -> None:
+    """Let each branch of a `case` read a copy from the block around, where it reads from further out alone, in place.
+
+        case (%i) { case (%j) { negate(%x) } }   ->   case (%i) { %y = convert %x;  case (%j) { negate(%y) } }
+
+    Equal: a conversion to the type that is there already changes nothing.
+    """
+    with mlir.active(graph.context):
+        for raw in [raw for raw in mlir.operations_within(graph.module.operation) if raw.name == CASE]:
+            for block in Node(raw).blocks:
+                if (value := _read_far(Node(raw), block)) is None:
+                    continue
+                copy = Builder.before(Node(raw)).op(CONVERT, [value], [value.raw.type]).result()
+                for node in block.nodes:
+                    for number, operand in enumerate(node.operands):
+                        if operand == value:
+                            node.raw.operands[number] = copy.raw
+    graph.forget()
+
+
+def _read_far(case: Node, block: Block) -> Value | None:
+    """The first value that a branch's own ops read, if none that they read is of the block around the case; None where
+    one is, or where the branch begins with an op that reads nothing."""
+    nodes, around = list(block.nodes), mlir.block_of(case.raw)
+    own = {value for node in nodes for value in node.results}
+    read = [value for node in nodes for value in node.operands if value not in own]
+    if not nodes[0].operands or any(_home(value) == around for value in read):
+        return None
+    return read[0]
+
+
+def _home(value: Value) -> mlir.RawBlock:
+    """The block of which a value is an argument, or whose op gives it."""
+    made = value.node
+    return mlir.block_of(made.raw) if made is not None else value.raw.owner
+
+
 F = "tensor<4xf32>"
 INNER = Quirk(
     "case within a loop or branch",
@@ -120,6 +157,17 @@ MANY = Quirk(
     ),
     lambda _graph, node: len(node.blocks) > 2,
     (Rules("control flow", ("case_to_pairs",)),),
+    is_anywhere=True,
+)
+
+FAR = Quirk(
+    "case reading from further out",
+    (CASE,),
+    {"coreml": "its converter looks in a table that a branch has only where it reads from the block around it"},
+    "a copy in that block, which the branch reads",
+    INNER.reproducer,
+    lambda _graph, node: any(_read_far(node, block) is not None for block in node.blocks),
+    (Rewrite("read-near", "copies what a branch reads from further out", read_near),),
     is_anywhere=True,
 )
 
