@@ -157,3 +157,14 @@ def test_broken_ones_are_not_equal(op, broken, float_mode):
     verdict = hl.verify(of(op), version, float_mode=float_mode, level="regions")
     statuses = {region.status for region in verdict.regions}
     assert statuses == {"differs"} if float_mode == "exact" else statuses <= {"differs", "only run"}
+
+
+def test_a_barrier_within_is_looked_through():
+    """It gives what it is given, each operand in its order: with the two turned it is another function."""
+    line = re.search(r"( *)%(\d+) = stablehlo\.subtract (%\w+), (%\w+) : (\S+)\n", text := written("sine"))
+    indent, _, one, other, kind = line.groups()
+    for turned in (False, True):
+        operands = ["%b#1", "%b#0"] if turned else ["%b#0", "%b#1"]
+        barrier = f"{indent}%b:2 = stablehlo.optimization_barrier {one}, {other} : {kind}, {kind}\n"
+        held = barrier + line[0].replace(f"{one}, {other}", ", ".join(operands))
+        assert bool(with_angles_in_place(text.replace(line[0], held))[1]) != turned

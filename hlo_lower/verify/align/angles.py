@@ -77,7 +77,7 @@ def with_angles_in_place(text: str) -> tuple[str, tuple[str, ...]]:
             function = OpsBeside(op).op(name, [match.found[ANGLE]], op.results[0].type)
             mlir.replace_results(op, [function])
         for op in reversed(ops):
-            if op in matched and not mlir.is_used(op.results[0]):
+            if op in matched and not any(map(mlir.is_used, op.results)):
                 op.erase()
         return mlir.print_module(module, locations=True) if found else text, places
 
@@ -100,7 +100,10 @@ class _Match:
         self.ops: list[mlir.RawOperation] = []
 
     def holds(self, value: mlir.RawValue, term: Term) -> bool:
-        """Whether a value is what a term says, and the angle the same everywhere."""
+        """Whether a value is what a term says, and the angle the same everywhere; a barrier gives what it is given."""
+        while (op := mlir.producer(value)) is not None and op.name == names.OPTIMIZATION_BARRIER:
+            self.ops.append(op)
+            value = op.operands[mlir.result_number(value)]
         if term in self.found and self.found[term] == value:
             return True
         if term.constant is not None:
@@ -109,7 +112,6 @@ class _Match:
         if not is_typed or (term is ANGLE and term in self.found):
             return False
         if term is not ANGLE:
-            op = mlir.producer(value)
             if op is None or not self._is_made(op, term):
                 return False
             self.ops.append(op)
