@@ -10,7 +10,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Function, Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.origins import CALL, MOVED_OR_ALONE, ComesFrom, given_at_calls
+from hlo_lower.ops.quirks.origins import CALL, MOVED_OR_ALONE, UNMOVED, ComesFrom, given_at_calls, made_by_others
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, hold_operand, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, MOVES, RESHAPING
 
@@ -315,17 +315,13 @@ PART_OF_ITSELF = Quirk(
 )
 
 
-PLAIN = ELEMENTWISE | {names.CONSTANT, names.IOTA, names.OPTIMIZATION_BARRIER}
-"""What no reshape is made for."""
-
-
 class _ReshapedLater:
     """The operands of an op that a reshape may come to stand behind, so that what is read is twice a reshape of one
     number: those that may come from one, of a result that is read in two shapes, once by arithmetic."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._is_reshaped = ComesFrom(graph, lambda made: made is not None and made.name not in PLAIN, MOVED_OR_ALONE)
+        self._is_reshaped = ComesFrom(graph, made_by_others(UNMOVED), MOVED_OR_ALONE)
 
     def __call__(self, node: Node) -> list[int]:
         readers = _readers(self._graph, node.result())

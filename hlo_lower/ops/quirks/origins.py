@@ -3,12 +3,16 @@
 from collections.abc import Callable, Collection, Iterator
 
 from hlo_lower.ir.view import Function, Graph, Node, Value
+from hlo_lower.ops.names import CONSTANT, IOTA, OPTIMIZATION_BARRIER
 from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
 
 CALL = "func.call"
 
 MOVED_OR_ALONE = RESHAPING | ELEMENTWISE
 """Ops that move elements, or compute each alone."""
+
+UNMOVED = ELEMENTWISE | {CONSTANT, IOTA, OPTIMIZATION_BARRIER}
+"""Ops behind which a consumer has nothing to move: those that compute each element alone, and those of no other op."""
 
 
 def given_at_calls(graph: Graph, value: Value) -> list[Value]:
@@ -26,6 +30,11 @@ def given_at_calls(graph: Graph, value: Value) -> list[Value]:
 def made_by(ops: Collection[str]) -> Callable[[Node | None], bool]:
     """Whether a value is made by one of these ops."""
     return lambda made: made is not None and made.name in ops
+
+
+def made_by_others(ops: Collection[str]) -> Callable[[Node | None], bool]:
+    """Whether a value is made by an op that is none of these."""
+    return lambda made: made is not None and made.name not in ops
 
 
 class ComesFrom:

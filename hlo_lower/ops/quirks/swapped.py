@@ -2,13 +2,13 @@
 
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.origins import MOVED_OR_ALONE, ComesFrom
+from hlo_lower.ops.quirks.origins import MOVED_OR_ALONE, UNMOVED, ComesFrom, made_by_others
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, hold_operand, module, over_each
 
 SIDED = (names.SUBTRACT, names.DIVIDE)
 """Arithmetic that is another where its sides are swapped."""
 
-UNTURNED = (MOVED_OR_ALONE - {names.TRANSPOSE}) | {names.CONSTANT, names.IOTA, names.OPTIMIZATION_BARRIER}
+UNTURNED = UNMOVED | (MOVED_OR_ALONE - {names.TRANSPOSE})
 """What no transpose is made for. Products, convolutions, windows and gathers are converted with one behind them."""
 
 
@@ -16,7 +16,7 @@ class _Swapped:
     """Whether the left side may be computed as a constant, and the right one may be a transpose."""
 
     def __init__(self, graph: Graph) -> None:
-        self._is_turned = ComesFrom(graph, lambda made: made is not None and made.name not in UNTURNED, MOVED_OR_ALONE)
+        self._is_turned = ComesFrom(graph, made_by_others(UNTURNED), MOVED_OR_ALONE)
         self._is_given = ComesFrom(graph, lambda made: made is None or made.name == names.OPTIMIZATION_BARRIER, None)
 
     def __call__(self, node: Node) -> bool:
