@@ -372,7 +372,7 @@ WRITTEN_COMPLEX = Quirk(
     (
         Rewrite(
             "write-parts",
-            "writes the parts of complex numbers into those of constants",
+            "writes complex numbers part by part into constants",
             write_parts,
             When.LAST,
         ),
