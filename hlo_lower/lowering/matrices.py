@@ -533,7 +533,8 @@ def _put(vector: Array, k: Array, value: Array) -> Array:
 def _unsolved(diagonal: Array, right: Array, info: Array) -> tuple[Array, Array]:
     """`info` with the last pivot, and room for the solutions, with two rows of zeros behind the last one."""
     count = diagonal.shape[-1]
-    is_zero = (diagonal[..., -1] == 0.0) & (info == 0)
+    last = lax.index_in_dim(diagonal, count - 1, diagonal.ndim - 1, keepdims=False)  # `[..., -1]` is dynamic in jax 0.9
+    is_zero = (last == 0.0) & (info == 0)
     rows = (*right.shape[:-2], count + 2, right.shape[-1])
     return jnp.where(is_zero, count, info), lax.full(rows, 0, right.dtype)
 
