@@ -7,7 +7,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.ops.names import CASE, CONSTANT, CONVERT, IF, WHILE
-from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module
+from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module, over_each
 
 AROUND = (CASE, IF, WHILE)
 
@@ -26,7 +26,8 @@ def _is_inner(graph: Graph, node: Node, seen: set[str] | None = None) -> bool:
     return any(_is_inner(graph, call, seen) for call in graph.calls_of(name))
 
 
-def read_once(graph: Graph) -> None:
+@over_each(CASE)
+def read_once(_graph: Graph, case: Node) -> None:
     """Let each branch of a `case` begin with a copy of each value from around it that it reads twice or more, in place.
 
         case (%i) { return add(%x, %x) }   ->   case (%i) { %y = convert %x; return add(%y, %y) }
@@ -34,14 +35,9 @@ def read_once(graph: Graph) -> None:
     Equal: a conversion to the type that is there already changes nothing. Constants of a branch count as from around
     it, equal ones as one.
     """
-    with mlir.active(graph.context):
-        cases = [
-            raw for raw in mlir.operations_within(graph.module.operation) if raw.name == CASE
-        ]  # constants are erased
-        for block in (block for raw in cases for block in Node(raw).blocks):
-            for values in _taken_twice(block):
-                _read_once(block, values)
-    graph.forget()
+    for block in case.blocks:
+        for values in _taken_twice(block):
+            _read_once(block, values)
 
 
 def _taken_twice(block: Block) -> list[list[Value]]:
@@ -80,24 +76,22 @@ def _read_once(block: Block, values: Sequence[Value]) -> None:
             node.raw.erase()
 
 
-def read_near(graph: Graph) -> None:
+@over_each(CASE)
+def read_near(_graph: Graph, case: Node) -> None:
     """Let each branch of a `case` read a copy from the block around, where it reads from further out alone, in place.
 
         case (%i) { case (%j) { negate(%x) } }   ->   case (%i) { %y = convert %x;  case (%j) { negate(%y) } }
 
     Equal: a conversion to the type that is there already changes nothing.
     """
-    with mlir.active(graph.context):
-        for raw in [raw for raw in mlir.operations_within(graph.module.operation) if raw.name == CASE]:
-            for block in Node(raw).blocks:
-                if (value := _read_far(Node(raw), block)) is None:
-                    continue
-                copy = Builder.before(Node(raw)).op(CONVERT, [value], [value.raw.type]).result()
-                for node in block.nodes:
-                    for number, operand in enumerate(node.operands):
-                        if operand == value:
-                            node.raw.operands[number] = copy.raw
-    graph.forget()
+    for block in case.blocks:
+        if (value := _read_far(case, block)) is None:
+            continue
+        copy = Builder.before(case).op(CONVERT, [value], [value.raw.type]).result()
+        for node in block.nodes:
+            for number, operand in enumerate(node.operands):
+                if operand == value:
+                    node.raw.operands[number] = copy.raw
 
 
 def _read_far(case: Node, block: Block) -> Value | None:

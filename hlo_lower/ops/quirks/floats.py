@@ -175,9 +175,11 @@ def _is_of_infinity(_graph: Graph, node: Node) -> bool:
 
 @over_each(names.CBRT)
 def keep_infinities(graph: Graph, node: Node) -> None:
-    """Give infinities, which are their own cube roots, and NaN back.
+    """Give infinities and NaN back in the place of their cube roots.
 
-    %r = stablehlo.cbrt %x   ->   is_finite(x) ? cbrt(x) : x
+        %r = stablehlo.cbrt %x   ->   is_finite(x) ? cbrt(x) : x
+
+    Equal: each infinity is its own cube root, and that of NaN is NaN.
     """
     if not _is_of_infinity(graph, node):
         return

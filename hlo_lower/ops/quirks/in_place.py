@@ -8,9 +8,17 @@ import numpy as np
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Function, Graph, Node, Value
+from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.origins import CALL, MOVED_OR_ALONE, UNMOVED, ComesFrom, given_at_calls, made_by_others
+from hlo_lower.ops.quirks.origins import (
+    CALL,
+    MOVED_OR_ALONE,
+    UNMOVED,
+    ComesFrom,
+    given_at_calls,
+    made_by_others,
+    read_at_calls,
+)
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, hold_operand, module, over_each
 from hlo_lower.ops.spec import ELEMENTWISE, MOVES, RESHAPING
 
@@ -77,24 +85,13 @@ def _readers(graph: Graph, value: Value) -> list[Node]:
     while pending:
         for use in pending.pop().raw.uses:
             node = Node(use.owner.operation)
-            elsewhere = _read_at_calls(graph, node, use.operand_number)
+            elsewhere = read_at_calls(graph, node, use.operand_number)
             if seen.isdisjoint(elsewhere) and elsewhere:
                 pending += elsewhere
                 seen.update(elsewhere)
             else:
                 found.append(node)
     return found
-
-
-def _read_at_calls(graph: Graph, node: Node, number: int) -> list[Value]:
-    """What an operand of a call is in the function, or one of a return at the calls of the function."""
-    if node.name == CALL:
-        function = graph.functions[node.callee]
-        return [function.body.arguments[number]] if function.has_body else []
-    if node.name != "func.return":
-        return []
-    function = Function(Node(node.raw.parent))
-    return [] if function.is_public else [call.result(number) for call in graph.calls_of(function.name)]
 
 
 def _is_read_again(graph: Graph, value: Value) -> bool:

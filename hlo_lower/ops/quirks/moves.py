@@ -219,7 +219,12 @@ REVERSED_APART = Quirk(
 
 @over_each(names.REVERSE)
 def reverse_with_sign(_graph: Graph, node: Node) -> None:
-    """Reverse unsigned integers as signed ones of the same bits."""
+    """Reverse unsigned integers as signed ones of the same bits.
+
+        reverse %x : ui8   ->   bitcast_convert (reverse (bitcast_convert %x) : i8) : ui8
+
+    Equal: a reverse moves elements, and changes no bit of them.
+    """
     value = node.operand(0)
     if not node.is_static or not value.element.is_unsigned:
         return

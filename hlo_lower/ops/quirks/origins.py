@@ -1,4 +1,4 @@
-"""What a value may come from, through ops of some kinds and through calls, which a consumer inlines."""
+"""What a value may come from, and what reads it: through ops of some kinds, and calls, which a consumer inlines."""
 
 from collections.abc import Callable, Collection, Iterator
 
@@ -25,6 +25,17 @@ def given_at_calls(graph: Graph, value: Value) -> list[Value]:
     if owner is None or owner.name != "func.func" or Function(owner).is_public:
         return []
     return [call.operand(value.number) for call in graph.calls_of(Function(owner).name)]
+
+
+def read_at_calls(graph: Graph, node: Node, number: int) -> list[Value]:
+    """What an operand of a call is in the function, or one of a return at the calls of the function."""
+    if node.name == CALL:
+        function = graph.functions[node.callee]
+        return [function.body.arguments[number]] if function.has_body else []
+    if node.name != "func.return":
+        return []
+    function = Function(Node(node.raw.parent))
+    return [] if function.is_public else [call.result(number) for call in graph.calls_of(function.name)]
 
 
 def made_by(ops: Collection[str]) -> Callable[[Node | None], bool]:

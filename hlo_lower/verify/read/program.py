@@ -467,10 +467,9 @@ def _is_copy(raw: mlir.RawOperation) -> bool:
         dim = mlir.integer_of(raw.attributes["dimension"]) if "dimension" in raw.attributes else -1
         return bool(shape) and shape[dim] == 1
     types = [value.type for value in raw.operands]
-    is_plain = raw.name != names.OPTIMIZATION_BARRIER or all(
-        map(mlir.is_ranked_tensor, types)
-    )  # not of tokens, which order
-    return is_plain and [value.type for value in raw.results] == types and not mlir.attributes_of(raw)
+    if raw.name == names.OPTIMIZATION_BARRIER and not all(map(mlir.is_ranked_tensor, types)):  # tokens are of an order
+        return False
+    return [value.type for value in raw.results] == types and not mlir.attributes_of(raw)
 
 
 def location_of(raw: mlir.RawOperation) -> str:
