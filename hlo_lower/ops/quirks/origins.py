@@ -3,15 +3,15 @@
 from collections.abc import Callable, Collection, Iterator
 
 from hlo_lower.ir.view import Function, Graph, Node, Value
-from hlo_lower.ops.names import CONSTANT, IOTA, OPTIMIZATION_BARRIER
-from hlo_lower.ops.spec import ELEMENTWISE, RESHAPING
+from hlo_lower.ops.names import OPTIMIZATION_BARRIER
+from hlo_lower.ops.spec import CONSTANTS, ELEMENTWISE, RESHAPING
 
 CALL = "func.call"
 
 MOVED_OR_ALONE = RESHAPING | ELEMENTWISE
 """Ops that move elements, or compute each alone."""
 
-UNMOVED = ELEMENTWISE | {CONSTANT, IOTA, OPTIMIZATION_BARRIER}
+UNMOVED = ELEMENTWISE | CONSTANTS | {OPTIMIZATION_BARRIER}
 """Ops behind which a consumer has nothing to move: those that compute each element alone, and those of no other op."""
 
 
