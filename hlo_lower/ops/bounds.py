@@ -14,9 +14,10 @@ from math import inf, isnan
 
 import numpy as np
 
-from hlo_lower.ir.view import Node, Value
+from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_one_op
+from hlo_lower.ops.origins import given_at_calls
 from hlo_lower.ops.spec import LAYOUT, OPS
 
 Ends = tuple[float, float]
@@ -29,19 +30,19 @@ MOVES = LAYOUT | {names.SLICE}
 """Ops whose results are numbers of their operand."""
 
 
-def ends_of(value: Value) -> Ends:
-    """The least and the greatest number that a value may hold.
+def ends_of(graph: Graph, value: Value) -> Ends:
+    """The least and the greatest number that a value may hold, at all calls of its function.
 
     Where a select replaces the finite numbers above a limit, an infinity may be left beyond it. Results are rounded to
     the value's type, which keeps their order. An integer that may wrap around may be any of its
     type.
     """
-    return _Bounds().ends(value)
+    return _Bounds(graph).ends(value)
 
 
-def largest_of(value: Value) -> float:
+def largest_of(graph: Graph, value: Value) -> float:
     """How large the finite numbers of a value may be."""
-    return max(map(abs, ends_of(value)))
+    return max(map(abs, ends_of(graph, value)))
 
 
 def source_of(value: Value) -> Value:
@@ -62,18 +63,24 @@ def compared_with(predicate: Value, value: Value, direction: str) -> np.ndarray 
 class _Bounds:
     """The ends of values, each found once."""
 
-    def __init__(self) -> None:
+    def __init__(self, graph: Graph) -> None:
+        self._graph = graph
         self._known: dict[Value, Ends] = {}
 
     def ends(self, value: Value) -> Ends:
         """The ends of a value; those of its type where it is too deep."""
         if value not in self._known:
             self._known[value] = widest = _ends_of_type(value)
-            made = value.node
-            if made is not None and value.is_tensor and len(self._known) < MOST_VALUES:
-                low, high = _rounded(self._ends_made(made), value)
+            if value.is_tensor and len(self._known) < MOST_VALUES and (found := self._ends_found(value)):
+                low, high = _rounded(found, value)
                 self._known[value] = (low, high) if widest[0] <= low and high <= widest[1] else widest
         return self._known[value]
+
+    def _ends_found(self, value: Value) -> Ends | None:
+        """The ends by what makes a value, or of what it stands for at each call; None where nothing says them."""
+        if given := given_at_calls(self._graph, value):
+            return _around([self.ends(one) for one in given])
+        return self._ends_made(value.node) if value.node is not None else None
 
     def _ends_made(self, node: Node) -> Ends:
         name, spec, element = node.name, OPS.get(node.name), node.result().element

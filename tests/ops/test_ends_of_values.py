@@ -55,7 +55,7 @@ def outside(element, seed):
     text = programs(element, seed)
     graph = hl.read(text)
     returned = list(graph.functions["main"].body.terminator.operands)
-    ends = [bounds.ends_of(value) for value in returned]
+    ends = [bounds.ends_of(graph, value) for value in returned]
     [version] = compile_anywhere([(text, "exact")])
     found = []
     for turn in range(3):
@@ -101,18 +101,49 @@ def test_a_broken_rule_is_seen(name, monkeypatch):
 )
 def test_the_ends_of_some_values(body, ends):
     graph = hl.read(module("%x: 6xf32", body))
-    assert bounds.ends_of(graph.functions["main"].body.terminator.operand(0)) == ends
+    assert bounds.ends_of(graph, graph.functions["main"].body.terminator.operand(0)) == ends
 
 
 def test_an_integer_that_wraps_around_may_be_any():
     graph = hl.read(module("%x: 6xi32", "%i = iota dim = 0 : 6xi32; %a = add %i, %i; %b = add %a, %x; return %a, %b"))
     small, wide = graph.functions["main"].body.terminator.operands
-    assert bounds.ends_of(small) == (0, 10)
-    assert bounds.ends_of(wide) == (-(2**31), 2**31 - 1)
+    assert bounds.ends_of(graph, small) == (0, 10)
+    assert bounds.ends_of(graph, wide) == (-(2**31), 2**31 - 1)
 
 
 def test_a_value_that_is_far_behind_is_of_its_type():
     """No longer time is spent on it, either, where each value is read twice."""
     body = "; ".join(f"%v{k} = add %v{k - 1}, %v{k - 1}" for k in range(1, 90))
     graph = hl.read(module("%x: 6xf32", f"%v0 = abs %x; {body}; return %v89"))
-    assert bounds.ends_of(graph.functions["main"].body.terminator.operand(0)) == (-np.inf, np.inf)
+    assert bounds.ends_of(graph, graph.functions["main"].body.terminator.operand(0)) == (-np.inf, np.inf)
+
+
+CALLED = """
+module {{
+  func.func public @main(%x: tensor<6xf32>) -> (tensor<6xf32>, tensor<6xf32>) {{
+    %two = stablehlo.constant dense<2.0> : tensor<6xf32>
+    %eight = stablehlo.constant dense<8.0> : tensor<6xf32>
+    %a = {first} : (tensor<6xf32>) -> tensor<6xf32>
+    %b = call @inner(%eight) : (tensor<6xf32>) -> tensor<6xf32>
+    return %a, %b : tensor<6xf32>, tensor<6xf32>
+  }}
+  func.func {kind} @inner(%d: tensor<6xf32>) -> tensor<6xf32> {{
+    %n = stablehlo.negate %d : tensor<6xf32>
+    return %n : tensor<6xf32>
+  }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "first", "ends"),
+    [
+        ("private", "call @inner(%two)", (-8, -2)),
+        ("public", "call @inner(%two)", (-np.inf, np.inf)),
+        ("private", 'stablehlo.composite "a.negate" %two {decomposition = @inner}', (-np.inf, np.inf)),
+    ],
+)
+def test_an_argument_is_what_is_given_at_all_calls(kind, first, ends):
+    graph = hl.read(CALLED.format(kind=kind, first=first))
+    assert bounds.ends_of(graph, graph.functions["inner"].body.terminator.operand(0)) == ends
+    assert bounds.ends_of(graph, graph.functions["main"].body.terminator.operand(1)) == ends

@@ -9,7 +9,7 @@ import hlo_lower as hl
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.origins import MOVED_OR_ALONE, ComesFrom, given_at_calls, made_by
+from hlo_lower.ops.origins import MOVED_OR_ALONE, ComesFrom, given_at_calls, made_by
 
 SOURCES = {names.TRANSPOSE, names.SORT}
 OPS = (

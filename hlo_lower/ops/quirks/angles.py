@@ -17,13 +17,13 @@ LARGEST = float(np.finfo(np.float32).max)
 """The greatest f32."""
 
 
-def _may_be_large(_graph: Graph, node: Node) -> bool:
+def _may_be_large(graph: Graph, node: Node) -> bool:
     """Whether an angle may be, outside of what reductions and the like apply to numbers, where no table is read."""
     if node.parent is not None and node.parent.name in WITH_BODY:
         return False
     angle = node.operand(0)
     is_rounded_once = angle.element_type != "f16" or node.name in (names.SINE, names.COSINE)  # XLA divides in f16
-    return angle.element_type in ("f32", *HALF_FLOATS) and is_rounded_once and largest_of(angle) > SMALL
+    return angle.element_type in ("f32", *HALF_FLOATS) and is_rounded_once and largest_of(graph, angle) > SMALL
 
 
 V = "tensor<4xf32>"

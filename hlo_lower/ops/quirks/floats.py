@@ -105,9 +105,9 @@ def _may_be_below_zero(_graph: Graph, node: Node) -> bool:
     return node.operand(0).element_type in WIDE_FLOATS and not _has_no_sign(node.operand(0))
 
 
-def _is_above_zero(value: Value) -> bool:
+def _is_above_zero(graph: Graph, value: Value) -> bool:
     """Whether each float among these is above zero: an epsilon is added to what is not below zero, or is the least."""
-    return ends_of(value)[0] >= float(np.finfo(np.float32).tiny)
+    return ends_of(graph, value)[0] >= float(np.finfo(np.float32).tiny)
 
 
 def _has_no_zero(value: Value) -> bool:
@@ -120,9 +120,9 @@ def _has_no_zero(value: Value) -> bool:
     return zero is not None and other is not None and bool((zero == 0).all() and (other != 0).all())
 
 
-def _may_be_zero(_graph: Graph, node: Node) -> bool:
+def _may_be_zero(graph: Graph, node: Node) -> bool:
     value = node.operand(0)
-    return _is_of_floats(value) and not (_is_above_zero(value) or _has_no_zero(value))
+    return _is_of_floats(value) and not (_is_above_zero(graph, value) or _has_no_zero(value))
 
 
 @over_each(names.RSQRT)
@@ -163,14 +163,14 @@ def _set_zeros_apart(graph: Graph, node: Node, of_zeros: Callable[[Builder, Valu
     node.raw.erase()
 
 
-def _is_of_infinity(_graph: Graph, node: Node) -> bool:
+def _is_of_infinity(graph: Graph, node: Node) -> bool:
     """Whether a root may be that of an infinity, and is read otherwise than where its operand is finite."""
     [value], readers = node.operands, [user for user in node.result().users if user.name == names.SELECT]
     tests = [reader.operand(0).node for reader in readers if reader.operand(1) == node.result()]
     is_chosen = len(list(node.result().users)) == len(tests) and all(
         test is not None and test.name == names.IS_FINITE and test.operand(0) == value for test in tests
     )
-    return _is_of_floats(value) and not (is_chosen and tests) and bool(np.isinf(ends_of(value)).any())
+    return _is_of_floats(value) and not (is_chosen and tests) and bool(np.isinf(ends_of(graph, value)).any())
 
 
 @over_each(names.CBRT)
@@ -194,9 +194,9 @@ LEAST_ROOTED = 0.99e-6
 """Below it, what Core ML adds to the operand of a root changes more than the last three bits of the root."""
 
 
-def _may_be_small(_graph: Graph, node: Node) -> bool:
+def _may_be_small(graph: Graph, node: Node) -> bool:
     value = node.operand(0)
-    return _is_of_floats(value) and ends_of(value)[0] < LEAST_ROOTED
+    return _is_of_floats(value) and ends_of(graph, value)[0] < LEAST_ROOTED
 
 
 @over_each(names.RSQRT)
@@ -339,10 +339,10 @@ def _is_of_complement(value: Value) -> bool:
     )
 
 
-def _loses_sign(_graph: Graph, node: Node) -> bool:
+def _loses_sign(graph: Graph, node: Node) -> bool:
     """Whether a negated float may be 0, of a sign that is read."""
     x = node.operand(0)
-    return _is_of_floats(x) and not (_is_above_zero(x) or _is_of_complement(node.result()))
+    return _is_of_floats(x) and not (_is_above_zero(graph, x) or _is_of_complement(node.result()))
 
 
 @over_each(names.NEGATE)

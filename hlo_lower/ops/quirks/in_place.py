@@ -10,7 +10,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.origins import (
+from hlo_lower.ops.origins import (
     CALL,
     MOVED_OR_ALONE,
     UNMOVED,

@@ -11,8 +11,8 @@ from hlo_lower.ir.builder import Builder, rebuilt
 from hlo_lower.ir.regions import captured_values, used_by
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
 from hlo_lower.ops.names import CONCATENATE, CONSTANT, CONVERT, GATHER, RESHAPE, SLICE, WHILE
+from hlo_lower.ops.origins import CALL
 from hlo_lower.ops.purity import Functional
-from hlo_lower.ops.quirks.origins import CALL
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
 
 # --- what a loop carries ---

@@ -142,7 +142,9 @@ LARGE_PADDED = Quirk(
         "%r = stablehlo.pad %x, %v, low = [1], high = [1], interior = [0]",
         "  : (tensor<3xi32>, tensor<i32>) -> tensor<5xi32>",
     ),
-    lambda _graph, node: node.operand(0).element.is_integer and max(map(largest_of, node.operands)) > MOST_IN_FLOATS,
+    lambda graph, node: (
+        node.operand(0).element.is_integer and max(largest_of(graph, value) for value in node.operands) > MOST_IN_FLOATS
+    ),
     (Rules("op", ("pad_to_concatenate",)),),
 )
 

@@ -7,29 +7,29 @@ from hlo_lower.ops.names import DIVIDE, NEGATE, OR, SELECT
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, module, over_each
 
 
-def _may_stop(_graph: Graph, node: Node) -> bool:
+def _may_stop(graph: Graph, node: Node) -> bool:
     """Whether a divisor may be 0 or -1."""
     divisor = node.operand(1)
-    return node.is_static and divisor.element.is_integer and not _is_safe(divisor)
+    return node.is_static and divisor.element.is_integer and not _is_safe(graph, divisor)
 
 
-def _is_safe(divisor: Value) -> bool:
+def _is_safe(graph: Graph, divisor: Value) -> bool:
     """Whether it is a constant of others, above 0, below -1, or what the cure chooses."""
     divisor = source_of(divisor)
     numbers, made = divisor.constant(), divisor.node
     if numbers is not None:
         return bool(((numbers != 0) & (numbers + 1 != 0)).all())
-    low, high = ends_of(divisor)
+    low, high = ends_of(graph, divisor)
     if low > 0 or high < -1:
         return True
-    return made is not None and made.name == SELECT and _is_chosen(made)
+    return made is not None and made.name == SELECT and _is_chosen(graph, made)
 
 
-def _is_chosen(select: Node) -> bool:
+def _is_chosen(graph: Graph, select: Node) -> bool:
     """Whether a constant is chosen where a value is 0 or -1, which is chosen elsewhere."""
     predicate, chosen, value = select.operands
     asked = predicate.node.operands if predicate.node is not None and predicate.node.name == OR else ()
-    return _is_safe(chosen) and {_number_met(one, value) for one in asked} == {0, -1}
+    return _is_safe(graph, chosen) and {_number_met(one, value) for one in asked} == {0, -1}
 
 
 def _number_met(asked: Value, value: Value) -> int | None:

@@ -9,8 +9,8 @@ from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import is_neutral, is_one_op
 from hlo_lower.ops.names import CONSTANT, REDUCE
+from hlo_lower.ops.origins import MOVED_OR_ALONE, ComesFrom, made_by
 from hlo_lower.ops.quirks.moves import comes_of
-from hlo_lower.ops.quirks.origins import MOVED_OR_ALONE, ComesFrom, made_by
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, hold_operand, module, over_each
 from hlo_lower.ops.spec import RESHAPING
 

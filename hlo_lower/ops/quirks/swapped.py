@@ -2,7 +2,7 @@
 
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops import names
-from hlo_lower.ops.quirks.origins import MOVED_OR_ALONE, UNMOVED, ComesFrom, made_by_others
+from hlo_lower.ops.origins import MOVED_OR_ALONE, UNMOVED, ComesFrom, made_by_others
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, hold_operand, module, over_each
 
 SIDED = (names.SUBTRACT, names.DIVIDE)

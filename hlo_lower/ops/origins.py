@@ -16,15 +16,17 @@ UNMOVED = ELEMENTWISE | CONSTANTS | {OPTIMIZATION_BARRIER}
 
 
 def given_at_calls(graph: Graph, value: Value) -> list[Value]:
-    """What a value stands for at the calls of its function, or in the function that is called."""
+    """What a value stands for at all calls of its function, or in the function that is called; none where not known."""
     node = value.node
     if node is not None:
         callee = graph.functions[node.callee] if node.name == CALL else None
         return [callee.body.terminator.operand(value.number)] if callee is not None and callee.has_body else []
     owner = value.block.owner if value.block is not None else None
-    if owner is None or owner.name != "func.func" or Function(owner).is_public:
+    if owner is None or owner.name != "func.func":
         return []
-    return [call.operand(value.number) for call in graph.calls_of(Function(owner).name)]
+    function = Function(owner)
+    is_known = not (function.is_public or graph.has_other_reference(function.name))
+    return [call.operand(value.number) for call in graph.calls_of(function.name)] if is_known else []
 
 
 def read_at_calls(graph: Graph, node: Node, number: int) -> list[Value]:
