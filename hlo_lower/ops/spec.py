@@ -265,9 +265,12 @@ KEEPS_NUMBERS = KEEPS_ELEMENTS | ops_with(numbers=Numbers.OPERANDS)
 TO_WHOLE = ops_with(numbers=Numbers.WHOLE)
 """Ops that give whole numbers: what rounds to them in whatever direction, and sign."""
 
+BY_ALGORITHM = ops_with(role=Role.ELEMENTWISE, rounds=Rounds.FREELY)
+"""Ops on single elements that each compiler rounds in its own way."""
+
 ANY_NAN = (
     ops_with(role=Role.ELEMENTWISE, rounds=Rounds.ONCE)
-    | ops_with(role=Role.ELEMENTWISE, rounds=Rounds.FREELY)
+    | BY_ALGORITHM
     | ops_with(role=Role.PRODUCT)
     | TO_WHOLE
     | {"stablehlo.maximum", "stablehlo.minimum", "stablehlo.clamp"}

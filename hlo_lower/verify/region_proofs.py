@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from hlo_lower.base.element_types import element_type, type_range
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
+from hlo_lower.ops.spec import BY_ALGORITHM
 from hlo_lower.verify.align.align import Region, Side
 from hlo_lower.verify.align.corrections import enclosing, widen_region
 from hlo_lower.verify.align.in_order import dim_in_order, is_order
@@ -136,6 +137,7 @@ class RegionProofs:
     _ranges: dict[tuple[Program, str], Ranges] = field(default_factory=dict[tuple[Program, str], Ranges])
     _hopeless: list[set[Op]] = field(default_factory=list[set[Op]])
     _has_sorts: dict[Program, bool] = field(default_factory=dict[Program, bool])
+    _names: dict[Program, frozenset[str]] = field(default_factory=dict[Program, frozenset[str]])
     _vain: float = 0.0
     _derived: int = 0
 
@@ -189,6 +191,8 @@ class RegionProofs:
             if self._accepts(found):
                 self._vain = vain  # what narrower ones took led here
                 return wide, found
+            if wide is region and self._approximates(region):
+                break
             if NO_TIME in found.reason:  # with more producers there is no less of it
                 self._hopeless.append({*region.first, *region.second})
                 break
@@ -198,6 +202,23 @@ class RegionProofs:
     def _is_hopeless(self, region: Region) -> bool:
         """Whether most of what is in it was in a region of another alignment for which there was no time."""
         return any(2 * len(ops.intersection((*region.first, *region.second))) > len(ops) for ops in self._hopeless)
+
+    def _approximates(self, region: Region) -> bool:
+        """Whether a version has an op that each compiler rounds in its own way, such as log_plus_one, and the other has
+        it nowhere: so it has a formula for it, which producers of its inputs make no more equal.
+        """
+        sides, pieces = (region.pair.first, region.pair.second), (region.first, region.second)
+        for (mine, theirs), ops in zip((sides, sides[::-1]), pieces, strict=True):
+            if {op.name for op in ops_within(ops)} & BY_ALGORITHM - self._names_in(theirs.program):
+                return True
+        return False
+
+    def _names_in(self, program: Program) -> frozenset[str]:
+        """The names of all ops of a program."""
+        if program not in self._names:
+            ops = [op for op in dict.fromkeys(program.makers) if op is not None]
+            self._names[program] = frozenset(op.name for op in ops_within(ops))
+        return self._names[program]
 
     def _behind_orders(self, region: Region) -> Iterator[Region]:
         """A region that reads or writes at indices, and has no input in order, with producers up to one that is."""

@@ -68,6 +68,23 @@ def test_producers_are_taken_in_after_seconds_in_vain(monkeypatch, attempts):
     assert (region.how, region.producers, [*map(bool, attempts)]) == ("derived", 1, [False, True])
 
 
+LOG_PLUS_ONE = (
+    "%x: 8xf32",
+    "%a = abs %x; %y = tanh %a; %r = log_plus_one %y",
+    "%a = abs %x; %y = tanh %a; %one = constant 1.0 : 8xf32; %s = add %y, %one; %r = log %s",
+)
+
+
+def test_no_producers_are_taken_in_of_what_a_formula_approximates(attempts, monkeypatch):
+    """A broken version that takes them in tries more."""
+    before, after = (module(LOG_PLUS_ONE[0], body) for body in LOG_PLUS_ONE[1:])
+    assert [region.how for region in hl.verify(before, after).regions] != ["derived"]
+    alone = len(attempts)
+    monkeypatch.setattr(region_proofs.RegionProofs, "_approximates", lambda *_: False)
+    hl.verify(before, after)
+    assert 1 == alone < len(attempts) - alone
+
+
 def test_no_producers_are_taken_in_that_are_too_long(monkeypatch):
     """The region itself is tried, whatever its length is; then it is tested with producers."""
     monkeypatch.setattr(region_proofs, "WIDER_LETTERS", 1)
