@@ -1,6 +1,5 @@
 """The page of a plan: a step of a loop, drawn as SVG and characters, in page, notebook and docs; the memory curves."""
 
-import sys
 from dataclasses import replace
 from pathlib import Path
 from xml.etree import ElementTree
@@ -91,8 +90,7 @@ def test_page_notebook_and_text_show_alike_loops_once(loop):
 def test_the_document_shows_what_the_page_draws(monkeypatch):
     """The figure of docs/tiling.md is the drawing of its program's loop."""
     monkeypatch.syspath_prepend(str(ROOT / "scripts"))
-    monkeypatch.setattr(sys, "argv", ["tiling_figures"])
-    from tiling_figures import PROGRAM
+    from benchmark.tiled_program import PROGRAM
 
     found = loop_of(PROGRAM, 4, 500)
     assert (ROOT / "docs" / "figures" / "tiling_loop.svg").read_text() == found.svg(alone=True) + "\n"
