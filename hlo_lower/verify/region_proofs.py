@@ -208,11 +208,11 @@ class RegionProofs:
         """Whether a version has an op that each compiler rounds in its own way, such as log_plus_one, and the other has
         it nowhere: so it has a formula for it, which producers of its inputs make no more equal.
         """
-        sides, pieces = (region.pair.first, region.pair.second), (region.first, region.second)
-        for (mine, theirs), ops in zip((sides, sides[::-1]), pieces, strict=True):
-            if {op.name for op in ops_within(ops)} & BY_ALGORITHM - self._names_in(theirs.program):
-                return True
-        return False
+        others = region.pair.second, region.pair.first
+        return any(
+            {op.name for op in ops_within(ops)} & BY_ALGORITHM - self._names_in(other.program)
+            for other, ops in zip(others, (region.first, region.second), strict=True)
+        )
 
     def _names_in(self, program: Program) -> frozenset[str]:
         """The names of all ops of a program."""

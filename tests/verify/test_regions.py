@@ -315,3 +315,21 @@ def test_what_depends_on_no_input_is_not_taken_for_what_does(name, is_taken):
     assert [x in first.varying, y in second.varying] == [is_taken, True]
     [pair] = Aligner(first, second, frozenset(), {x: y}).align("main")
     assert ((x, y) in {(each.first, each.second) for each in pair.assumptions}) == is_taken
+
+
+REMAINDERS = """%z = constant 0 : 8xi32; %d = constant 3 : 8xi32; {x}; {y}
+%p = compare NE, %a, %z; %q = compare NE, %b, %z; %s = and %p, %m; %t = add %b, %d; %u = select %q, %t, %b"""
+
+
+def test_an_operand_is_sought_where_what_reads_it_has_its_counterpart():
+    """Of two remainders one is read by a comparison that is matched: it is not the other one's, which is not."""
+    before = {name: f"%{made} = remainder %{name}, %d" for name, made in ("xa", "yb")}
+    after = {
+        name: f"%{made}q = divide %{name}, %d; %{made}m = multiply %{made}q, %d; %{made} = subtract %{name}, %{made}m"
+        for name, made in ("xa", "yb")
+    }
+    arguments = "%x: 8xi32, %y: 8xi32, %m: 8xi1"
+    texts = (module(arguments, REMAINDERS.format(**ways), "%s, %u") for ways in (before, after))
+    assert (
+        sorted(names(region) for region in regions(*texts)) == [(["remainder"], ["divide", "multiply", "subtract"])] * 2
+    )

@@ -202,6 +202,11 @@ class Side:
         """The operations of the body that read a value of a number."""
         return [user for value in self._values.get(number, ()) for user in self.users.get(value, ())]
 
+    def makers_of_number(self, number: Number) -> list[Op]:
+        """The operations of the body that give a value of a number."""
+        makers = (self.program.makers[value] for value in self._values.get(number, ()))
+        return [op for op in makers if op is not None and op.parent is self.body]
+
     def readers_of(self, op: Op | None) -> set[Op]:
         """The operations of the body that are computed from what an operation gives; none of an argument."""
         found, waiting = set[Op](), [op] if op is not None else []
@@ -800,18 +805,28 @@ class _Readers:
 
     def alike(self, user: Op, value: ValueId, *, is_sure: bool) -> Iterator[tuple[Op, int]]:
         """Ops of the same kind that the first body has not, with each place at which the value is read; where it has
-        to be sure, those alone that read something that is equal beside it."""
+        to be sure, those alone that read something that is equal beside it. Of a user that is told those that give the
+        same."""
         kind = self._kind(self._pair.first, user)
-        others = self._beside_equal(user, value, kind) if is_sure and not self._is_loose else None
-        if others is None:
-            if kind not in self._open:
-                self._open[kind] = [other for other in self._ops.get(kind, ()) if self._is_open(other)]
-            others = self._open[kind]
+        if self._pair.is_told(user):
+            others = self._give_the_same(user, kind)
+        else:
+            others = self._beside_equal(user, value, kind) if is_sure and not self._is_loose else None
+            if others is None:
+                if kind not in self._open:
+                    self._open[kind] = [other for other in self._ops.get(kind, ()) if self._is_open(other)]
+                others = self._open[kind]
+            others = filter(self._is_open, others)
         for other in others:
-            if self._is_open(other):
-                for place, read in enumerate(user.inputs):
-                    if read == value:
-                        yield other, place
+            for place, read in enumerate(user.inputs):
+                if read == value:
+                    yield other, place
+
+    def _give_the_same(self, user: Op, kind: int) -> list[Op]:
+        """The ops of a kind whose results are told to be those of one of the first body."""
+        second = self._pair.second
+        makers = second.makers_of_number(self._pair.first.numbers[user.results[0]]) if user.results else []
+        return [op for op in makers if self._kind(second, op) == kind]
 
     def _beside_equal(self, user: Op, value: ValueId, kind: int) -> list[Op] | None:
         """The ops of a kind, in order, that read something of the number of what is read beside a value the most
