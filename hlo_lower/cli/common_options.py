@@ -96,7 +96,7 @@ def add_plain(command: argparse.ArgumentParser) -> None:
     command.add_argument("--checked", action="store_true", help=told)
     told = "first turn f64 into f32, arguments included; numbers change"
     command.add_argument("--demote-f64", action="store_true", help=told)
-    told = "first widen floats (bf16=f32, f16=f32), arguments included; numbers change; repeatable"
+    told = "first widen floats (bf16=f32, f8E4M3FN=f32, ...), arguments included; numbers change; repeatable"
     command.add_argument("--widen", metavar="A=B", action="append", default=[], help=told)
     told = "first take a module for several devices to one: without shardings, shard_map computed for all of them"
     command.add_argument("--one-device", action="store_true", help=told)

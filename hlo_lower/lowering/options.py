@@ -5,6 +5,7 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, Literal, TypedDict, Unpack, cast
 
 from hlo_lower.base.arguments import known_names, one_of, short_repr, texts, whole
+from hlo_lower.base.element_types import ELEMENT_TYPES
 from hlo_lower.base.errors import InputError
 from hlo_lower.ops.targets import TargetLike, target_of
 from hlo_lower.ops.targets.target import Target
@@ -175,8 +176,9 @@ WORDS: Mapping[str, tuple[str | bool | None, ...]] = {
 }
 """What is one of a few values, the default first."""
 
-WIDENINGS = ("bf16=f32", "f16=f32")
-"""What floats may be widened to."""
+_NARROW = (e for e in ELEMENT_TYPES.values() if e.is_float and e.bits < 32 and e.dtype is not None)
+WIDENINGS = tuple(f"{e.name}=f32" for e in sorted(_NARROW, key=lambda e: (-e.bits, e.name)))
+"""What floats may be widened to, those of 16 bits first."""
 
 PATTERNS = {"only": "llama.py:88", "skip": "#3", "prefer": "last_writer", "widen": "bf16=f32"}
 """What is texts, each with an example."""

@@ -388,7 +388,11 @@ def test_a_rule_may_build_what_is_lowered_later():
 
 @pytest.mark.parametrize(
     ("dtype", "option", "keywords"),
-    [("bf16", "--widen bf16=f32", {"widen": "bf16=f32"}), ("f64", "--demote-f64", {"demote_f64": True})],
+    [
+        ("bf16", "--widen bf16=f32", {"widen": "bf16=f32"}),
+        ("f8E4M3FN", "--widen f8E4M3FN=f32", {"widen": "f8E4M3FN=f32"}),
+        ("f64", "--demote-f64", {"demote_f64": True}),
+    ],
 )
 def test_numbers_change_only_where_that_is_asked_for(dtype, option, keywords):
     """The survey names the option; with it the type is gone, the signature too, and all of it is told."""

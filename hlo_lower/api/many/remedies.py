@@ -6,7 +6,7 @@ from typing import Any
 
 from hlo_lower.base.change import RefusedOps
 from hlo_lower.base.short_forms import listed
-from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.options import WIDENINGS, Options
 from hlo_lower.ops.names import CUSTOM_CALL
 from hlo_lower.ops.spec import Role, ops_with
 
@@ -15,14 +15,13 @@ REMEDIES: Mapping[str, tuple[Mapping[str, Any], tuple[str, ...]]] = {
     "--legalize": ({"legalize": True}, ("chlo.", CUSTOM_CALL)),
     "--demote-i64": ({"demote_i64": True}, ("",)),
     "--float-mode reassociate": ({"float_mode": "reassociate"}, ("",)),
-    "--widen bf16=f32": ({"widen": ("bf16=f32",)}, ("",)),
-    "--widen f16=f32": ({"widen": ("f16=f32",)}, ("",)),
+    **{f"--widen {pair}": ({"widen": (pair,)}, ("",)) for pair in WIDENINGS},
     "--demote-f64": ({"demote_f64": True}, ("",)),
 }
 """Options under which a target may take more of a module, as on the command line and as keywords, and how the names of
 the ops begin that they are for. Those that change numbers come last."""
 
-ABOUT_FLOATS = {"--widen bf16=f32": "bf16", "--widen f16=f32": "f16", "--demote-f64": "f64"}
+ABOUT_FLOATS = {**{f"--widen {pair}": pair.split("=")[0] for pair in WIDENINGS}, "--demote-f64": "f64"}
 """Options that are for one element type, and are tried where that is refused."""
 
 MOST_TOLD = 3
