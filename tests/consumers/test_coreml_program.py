@@ -89,6 +89,36 @@ def test_branches_in_branches_read_from_further_out(name):
         assert difference(text, lowered.text, [np.int32(i), np.int32(j), EDGES]) is None
 
 
+WITHIN = {
+    "a branch": "%r = case(%i) { %z = reshape %y -> 14xf32; return %z } { return %x }",
+    "a branch, with a broadcast": "%r = case(%i) { %b = broadcast_in_dim %y, dims = [0, 2] -> 2x1x7xf32;"
+    " %e = exponential %b; %z = reshape %e -> 14xf32; return %z } { return %x }",
+    "a loop that passes it on": "%n = constant 0 : i32; %o = constant 1 : i32;"
+    " %k, %r, %v = while(%a = %n, %b = %x, %c = %y) cond { %p = compare LT, %a, %i; return %p }"
+    " do { %d = add %a, %o; %z = reshape %c -> 14xf32; %s = add %b, %z; return %d, %s, %c }",
+}
+
+
+@pytest.mark.parametrize("name", WITHIN)
+def test_what_a_region_reshapes_is_not_merged_with_what_stands_outside(name):
+    """coremltools merges both and ends with a KeyError; what becomes of it is derived."""
+    text = module("%i: i32, %x: 14xf32", f"%y = reshape %x -> 2x7xf32; {WITHIN[name]}")
+    with pytest.raises(RefusedError, match="KeyError"):
+        coreml.compile_module(text)
+    lowered = hl.lower(text, target="coreml")
+    for i in (0, 1, 2):
+        assert difference(text, lowered.text, [np.int32(i), EDGES]) is None
+
+
+def test_what_a_region_only_computes_with_is_left_as_it_is():
+    """So is what a reshape beside it reads."""
+    within = "%s = reshape %y -> 14xf32; %b = case(%i) { %n = abs %y; return %n } { return %y };"
+    text = module(
+        "%i: i32, %x: 14xf32", f"%y = reshape %x -> 2x7xf32; {within} %t = reshape %b -> 14xf32; %r = add %s, %t"
+    )
+    assert "maximum" not in hl.lower(text, target="coreml").text
+
+
 def drawn(*shape, dtype=np.float32, most=4):
     """Numbers around 0, or integers below a limit."""
     rng = np.random.default_rng(len(shape))

@@ -71,6 +71,7 @@ SIDES = {
                              (x ** x.dtype.type(1), x),
                              (x - x.dtype.type(0), x), (maximum(x, x.dtype.type(-np.inf)), x),
                              (x + x.dtype.type(0), np.where(x == 0, x.dtype.type(0), x))],
+    "extreme of one": lambda x, y: [(maximum(x, x), x), (-maximum(-x, -x), x)],
     "infinity": lambda x, y: [(x + inf, np.where(np.isnan(x) | (x == -inf), x.dtype.type(np.nan), inf))
                               for inf in (x.dtype.type(np.inf), x.dtype.type(-np.inf))],
     "difference": lambda x, y: [(x - y, x + (-y))],

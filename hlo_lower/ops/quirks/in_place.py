@@ -31,12 +31,12 @@ FEW_BYTES = 4
 
 def _reshaped(value: Value) -> Value:
     """What stands there in another shape, in the same order."""
-    while value.node is not None and value.is_static and _is_reshape(value.node):
+    while value.node is not None and value.is_static and is_reshape(value.node):
         value = value.node.operand(0)
     return value
 
 
-def _is_reshape(node: Node) -> bool:
+def is_reshape(node: Node) -> bool:
     """Whether an op only gives another shape, as a broadcast or transposition of dims of 1 does, or nothing new."""
     if node.name not in SAME_ORDER or not node.is_static or len(node.operands) != 1:
         return False
@@ -99,8 +99,8 @@ def _is_read_again(graph: Graph, value: Value) -> bool:
     count, pending = 0, [value]
     while pending and count < 2:
         readers = _readers(graph, pending.pop())
-        pending += [one.result() for one in readers if _is_reshape(one)]
-        count += sum(not _is_reshape(one) for one in readers)
+        pending += [one.result() for one in readers if is_reshape(one)]
+        count += sum(not is_reshape(one) for one in readers)
     return count > 1
 
 
@@ -323,7 +323,7 @@ class _ReshapedLater:
     def __call__(self, node: Node) -> list[int]:
         readers = _readers(self._graph, node.result())
         is_changed = any(one.name in (*ARITHMETIC, names.DYNAMIC_UPDATE_SLICE) for one in readers)
-        if not node.is_static or not is_changed or not any(map(_is_reshape, readers)):
+        if not node.is_static or not is_changed or not any(map(is_reshape, readers)):
             return []
         return [number for number, operand in enumerate(node.operands) if self._is_reshaped(operand)]
 

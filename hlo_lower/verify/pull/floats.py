@@ -290,6 +290,9 @@ class Arithmetic:
         return self._undo_negation(term)
 
     def _neutral(self, name: str, args: Sequence[Term], element: ElementType) -> Term | None:
+        if name in ("maximum", "minimum") and args[0].eq(args[1]):
+            self._use("extreme of one")
+            return args[0]
         neutral = _NEUTRAL.get(name)
         if neutral is None:
             return None

@@ -30,6 +30,7 @@ _LAWS = (
     Law(
         "neutral", "floats", "x * 1 = x / 1 = x^1 = x + -0 = x - 0 = max(x, -inf) = min(x, inf) = x; x + 0 = x, 0 of -0"
     ),
+    Law("extreme of one", "floats", "max(x, x) = min(x, x) = x"),
     Law("infinity", "floats", "x + inf = inf, and NaN if x is NaN or -inf; likewise -inf"),
     Law("difference", "floats", "x - y = x + (-y)"),
     Law("power of two", "floats", "x / 2^k = x * 2^-k if both are normal numbers"),
