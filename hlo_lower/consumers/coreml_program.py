@@ -259,6 +259,17 @@ def _sliding_windows(given: _Inputs) -> Array:
     return found[(slice(None),) * axis + (slice(None, None, int(given["stride"] or 1)),)]
 
 
+def _attention(given: _Inputs) -> Array:
+    """In the operands' type: coremltools divides by a root of f64, in which a fill of -10^9 keeps digits of scores."""
+    query, mask = given["query"], given["attn_mask"]
+    scores = query @ given["key"].swapaxes(-2, -1) / np.sqrt(query.dtype.type(query.shape[-1]))
+    if mask is not None:
+        kept = np.where(mask, 0, -np.inf) if mask.dtype == np.bool_ else mask
+        scores = scores + kept.astype(query.dtype)
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ given["value"]
+
+
 OWN: Mapping[str, Own] = {
     "argsort": _argsort,
     "cast": lambda given: given["x"],  # its result has the type
@@ -266,6 +277,7 @@ OWN: Mapping[str, Own] = {
     "conv_transpose": _conv_transpose,
     "gather_nd": _gather_nd,
     "max_pool": _max_pool,
+    "scaled_dot_product_attention": _attention,
     "scatter_nd": _scatter_nd,
     "silu": lambda given: given["x"] / (1 + np.exp(-given["x"])),
     "sliding_windows": _sliding_windows,

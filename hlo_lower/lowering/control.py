@@ -28,6 +28,7 @@ from hlo_lower.lowering.engine.legality import Refusal, dtypes_on, refused_by_na
 from hlo_lower.lowering.engine.refused_ops import node_label
 from hlo_lower.lowering.plain.custom_call import NOTES
 from hlo_lower.lowering.single_ops.reductions import on_tensors
+from hlo_lower.lowering.types.element_type import stored_types
 from hlo_lower.ops import names
 from hlo_lower.ops.knowledge import LOGIC, NUMPY
 from hlo_lower.ops.names import CASE, CUSTOM_CALL, IF, MAP, OPTIMIZATION_BARRIER, WHILE
@@ -584,6 +585,9 @@ class ControlKind(Kind):
         if node.name == MAP and not node.result().is_static:
             return self.subject(context, node)
         facts = _facts(context, node)
+        if facts.goes is Outcome.BOUNDED and _is_taken_as_stored(context, node):
+            context.left.add(node)
+            return None
         is_many = refused_form(context.graph, context.target, node, CONTROL) is MANY
         ways = (Way.ONE, Way.ALL) if node.name == IF or is_many else (Way.ALL,)
         return self.subject(context, node, *(replace(facts, way=way) for way in ways), label=node_label(node))
@@ -614,6 +618,13 @@ OWNED = frozenset({"dimensions"})
 def _is_refused(context: Context, node: Node) -> bool:
     is_taken = context.target.refusal(node.name, dtypes_on(node)) is None
     return not is_taken or refused_form(context.graph, context.target, node, CONTROL) is not None
+
+
+def _is_taken_as_stored(context: Context, node: Node) -> bool:
+    """Whether a loop is taken once its values are stored in the types that the target has: where nobody knows how often
+    it runs, its trips would each choose what was carried."""
+    is_taken = context.target.refusal(node.name, stored_types(context.target, dtypes_on(node))) is None
+    return is_taken and refused_form(context.graph, context.target, node, CONTROL) is None
 
 
 def _is_within_refused(context: Context, node: Node) -> bool:

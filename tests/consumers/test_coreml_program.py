@@ -110,6 +110,29 @@ def test_what_a_region_reshapes_is_not_merged_with_what_stands_outside(name):
         assert difference(text, lowered.text, [np.int32(i), EDGES]) is None
 
 
+FILLS = {
+    "a select": lambda s, p: jnp.where(p, s, -1e30),
+    "a sum": lambda s, p: s + jnp.where(p, 0.0, -1e9),
+    "a product": lambda s, p: s + (1 - p.astype(jnp.float32)) * jnp.finfo(jnp.float32).min,
+}
+
+
+@pytest.mark.parametrize("name", FILLS)
+def test_scores_of_f16_are_masked_in_f32(name):
+    """Its converter makes an attention of f16 of it, which is NaN, of a select everywhere; a row may be all masked."""
+
+    def attend(q, k, v, p):
+        scores = FILLS[name](jnp.einsum("bqd,bkd->bqk", q, k).astype(jnp.float32), p)
+        return jax.nn.softmax(scores).astype(q.dtype) @ v
+
+    rows = np.tri(3, dtype=bool) & (np.arange(3) < 2)[:, None]
+    given = [*(drawn(2, 3, 4).astype(np.float16) for _ in range(3)), np.stack([rows, rows])]
+    text = hl.export(attend, *given).mlir_module()
+    lowered = hl.lower(text, target="coreml")
+    assert difference(text, lowered.text, given) is None
+    assert "got nan" in str(difference(text, inputs=given))
+
+
 def test_what_a_region_only_computes_with_is_left_as_it_is():
     """So is what a reshape beside it reads."""
     within = "%s = reshape %y -> 14xf32; %b = case(%i) { %n = abs %y; return %n } { return %y };"
@@ -180,6 +203,11 @@ OWN = {
     "argsort": (lambda mb, x: mb.argsort(x=x, axis=1, ascending=True), [ROWS], [[1, 2, 0], [2, 1, 0]]),
     "argsort, down": (lambda mb, x: mb.argsort(x=x, axis=1), [ROWS], [[0, 2, 1], [1, 0, 2]]),
     "topk": (lambda mb, x: mb.topk(x=x, k=2, axis=1)[1], [ROWS], [[0, 2], [0, 1]]),
+    "scaled_dot_product_attention": (
+        lambda mb, x, y: mb.scaled_dot_product_attention(query=x, key=x, value=y, attn_mask=np.float32([[[-1e9] * 2]])),
+        [np.float32([[[1, 0], [0, 4]]]), np.float32([[[3, 1], [5, 9]]])],
+        [[[4, 5], [4, 5]]],  # the scores are lost in so large a fill, of whole rows: all weigh the same
+    ),
     "silu": (lambda mb, x: mb.silu(x=x), [ROWS], ROWS / (1 + np.exp(-ROWS))),
     "scatter_nd": (
         lambda mb, x, i, u: mb.scatter_nd(data=x, indices=i, updates=u, mode="update"),
@@ -239,7 +267,7 @@ def of_one_op(make, given):
         2: lambda x, i: make(builder, x, i),
         3: lambda x, i, u: make(builder, x, i, u),
     }[len(given)]
-    program = builder.program(input_specs=specs, opset_version=coremltools.target.iOS17)(made)
+    program = builder.program(input_specs=specs, opset_version=coremltools.target.iOS18)(made)
     return coreml_program.Program(program.functions["main"])
 
 

@@ -113,6 +113,25 @@ COUNTING = (
 )
 
 
+def test_a_loop_that_ends_early_stays_one_where_its_values_are_stored_otherwise():
+    """A target without ui32 takes it on the bits in i32; a loop of known trips is unrolled, as the counter is known."""
+
+    def draw(key, n):
+        def trip(s):
+            return s[0] + 1, s[1] * 3 + s[0]
+
+        return lax.while_loop(lambda s: (s[0] < 6) & (s[1].sum() < n), trip, (np.uint32(0), key))[1]
+
+    def mixed(key):
+        return lax.fori_loop(0, 3, lambda i, s: s * 3 + lax.convert_element_type(i, np.uint32), key)
+
+    key, target = np.array([1, 7], np.uint32), hl.Target("npu", dtypes=["i1", "i32"])
+    kept = hl.lower(source := hl.export(draw, key, np.uint32(99)), target=target)
+    assert (kept.text.count("stablehlo.while"), "ui32" in kept.text) == (1, False)
+    assert (kept.refused, hl.verify(source, kept).ok) == ((), True)
+    assert "stablehlo.while" not in hl.lower(hl.export(mixed, key), target=target).text
+
+
 @pytest.mark.parametrize(
     ("start", "step", "compared"),
     [

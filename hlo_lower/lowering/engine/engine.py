@@ -27,7 +27,7 @@ from hlo_lower.lowering.types.element_type import (
     IntegerTypeKind,
     is_refused_by_name,
     refused_types,
-    storage_of,
+    stored_types,
 )
 from hlo_lower.ops.cleanup import erase, erase_built, erase_uncalled
 from hlo_lower.ops.names import CASE, IF, WHILE
@@ -60,8 +60,7 @@ class Later:
         if not refused or is_refused_by_name(target, node):
             return False
         if node.name in MOVING:
-            becomes = {d: storage_of(target, d) for d in dtypes_on(node)}
-            return not refused_types(target, node.name, frozenset(c.after if c else d for d, c in becomes.items()))
+            return not refused_types(target, node.name, stored_types(target, dtypes_on(node)))
         inner = tuple(n.name for block in node.blocks for n in block.nodes) if node.has_regions else ()
         types = tuple(str(value.raw.type) for value in (*node.operands, *node.results))
         key = (node.name, types, inner)

@@ -400,6 +400,12 @@ def storage_of(target: Target, element: str) -> Carrier | None:
     return next((carrier for carrier in found if target.refuses_dtype(carrier.after) is None), None)
 
 
+def stored_types(target: Target, dtypes: Iterable[str]) -> frozenset[str]:
+    """Element types as a target stores them in the end."""
+    becomes = {dtype: storage_of(target, dtype) for dtype in dtypes}
+    return frozenset(dtype if carrier is None else carrier.after for dtype, carrier in becomes.items())
+
+
 def _has_form(name: str, element: str) -> bool:
     return any(TABLE[name].on(carrier.form) is not How.NONE for carrier in carriers_of(element))
 

@@ -9,7 +9,7 @@ from hlo_lower.base.change import Change
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node
-from hlo_lower.ops.names import OPTIMIZATION_BARRIER
+from hlo_lower.ops.names import MAXIMUM, OPTIMIZATION_BARRIER
 
 
 class Place(Enum):
@@ -121,6 +121,26 @@ def hold_operand(node: Node, number: int) -> None:
     value = node.operand(number)
     [held] = Builder.before(node).op(OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
     node.raw.operands[number] = held.raw
+
+
+def hold_result(node: Node) -> None:
+    """Let what reads an op's result read the greater of that and itself, in place: `and` of truths.
+
+    A consumer without barriers keeps it, and does not see the op behind it.
+    """
+    result = node.result()
+    readers = [(use.owner.operation, use.operand_number) for use in result.raw.uses]
+    build = Builder(mlir.insert_after(node.raw), node.raw.location)
+    twice = build.and_ if result.element_type == "i1" else build.maximum
+    held = twice(result, result)
+    for reader, number in readers:
+        reader.operands[number] = held.raw
+
+
+def is_held(node: Node) -> bool:
+    """Whether only such a maximum reads an op's result."""
+    result = node.result()
+    return all(user.name == MAXIMUM and user.operands == (result, result) for user in result.users)
 
 
 def module(arguments: str, result: str, *lines: str) -> str:

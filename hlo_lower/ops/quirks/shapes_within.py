@@ -1,13 +1,12 @@
 """Reshapes in a region of what is reshaped outside of it, which a consumer merges across the border."""
 
 from hlo_lower.ir import mlir
-from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CONVERT, DOT_GENERAL, RESHAPE, WHILE
 from hlo_lower.ops.quirks.branches import F
 from hlo_lower.ops.quirks.in_place import is_reshape
 from hlo_lower.ops.quirks.origins import read_at_calls
-from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, hold_result, module, over_each
 
 SHAPING = (RESHAPE, BROADCAST_IN_DIM)
 """Ops that may be a reshape for the consumer, and nothing else."""
@@ -70,15 +69,8 @@ def hold_shape(graph: Graph, node: Node) -> None:
     Equal: of two numbers that are the same one the greater one is that number, also of zeros and NaN. Of truths it is
     their `and`.
     """
-    if not is_reshaped_within(graph, node):
-        return
-    result = node.result()
-    readers = [(use.owner.operation, use.operand_number) for use in result.raw.uses]
-    build = Builder(mlir.insert_after(node.raw), node.raw.location)
-    twice = build.and_ if result.element_type == "i1" else build.maximum
-    held = twice(result, result)
-    for reader, number in readers:
-        reader.operands[number] = held.raw
+    if is_reshaped_within(graph, node):
+        hold_result(node)
 
 
 G = "tensor<2x2xf32>"
