@@ -125,7 +125,7 @@ def _fit_run(run: ConsumerRun, signature: Signature) -> ConsumerRun | None:
 def _clip(array: Array, wanted: jax.ShapeDtypeStruct) -> Array:
     """An argument of its own type, with all integers clipped to the wanted type."""
     dtype = np.dtype(wanted.dtype)
-    if array.dtype == dtype or array.dtype.kind not in "iu" or dtype.kind not in "iu":
+    if array.dtype.itemsize == dtype.itemsize or array.dtype.kind not in "iu" or dtype.kind not in "iu":
         return array
     own, limits = np.iinfo(array.dtype), np.iinfo(dtype)
     return np.clip(array, max(own.min, limits.min), min(own.max, limits.max)).astype(array.dtype)
@@ -144,6 +144,6 @@ def _as(array: Array, wanted: jax.ShapeDtypeStruct, what: str) -> Array:
         told = f"{array.dtype}{list(array.shape)} and {dtype}{list(wanted.shape)}"
         raise ValueError(f"{what}s of {told}")
     narrow = array.astype(dtype)
-    if not np.array_equal(narrow, array):
+    if not np.array_equal(narrow, array) and array.dtype.itemsize != dtype.itemsize:  # else the bits are stored
         raise OverflowError
     return narrow

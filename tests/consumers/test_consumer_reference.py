@@ -65,6 +65,15 @@ def test_positions_out_of_bounds_stay_so_in_narrower_integers():
         np.testing.assert_array_equal(adapted.runs[k].expected[0], adapted.runs[k].arguments[0])
 
 
+def test_integers_that_are_stored_as_their_bits_are_those_bits():
+    """A number beyond the signed type is given and expected as the negative one; no argument becomes another."""
+    stored = "%one = constant 1 : 2xTYPE; %r = add %x, %one"
+    one, other = (module(f"%x: 2x{dtype}", stored.replace("TYPE", dtype)) for dtype in ("ui32", "i32"))
+    [run] = reference_of(one, inputs=[np.uint32([2**32 - 5, 7])]).for_signature_of(other).runs
+    assert (run.arguments[0].tolist(), run.expected[0].tolist()) == ([-5, 7], [-4, 8])
+    assert reference_of(one).for_signature_of(other).notes == ()
+
+
 def test_what_is_not_compared():
     """Another signature, and what XLA does not run; what jaxlib does not parse may still be what the consumer reads."""
     reference = reference_of(WIDE, runs=1)
