@@ -5,7 +5,10 @@ import pytest
 from untyped_mlir import module
 
 import hlo_lower as hl
+from hlo_lower.ir import mlir
 from hlo_lower.verify import Assumed, verify
+from hlo_lower.verify.align.loops import trips_of
+from hlo_lower.verify.read.program import Program
 
 DERIVES = True
 
@@ -110,10 +113,10 @@ def test_what_is_equal_in_some_order_of_a_sum_alone_is_not_derived_to_read_insid
     assert "derived" not in reads_inside(text).counts()
 
 
-def in_loop(computed, count=8, *, starts="%at", before=""):
+def in_loop(computed, count=8, *, starts="%at", before="", ends="return %p"):
     """A module that reads rows in each iteration, at starts that may be computed from the counter %k."""
     body = f"""{before}; %s = constant 0 : i32
-    %w:2 = while(%k = %s, %y = %a) cond {{ %n = constant {count} : i32; %p = compare LT, %k, %n; return %p }} do {{
+    %w:2 = while(%k = %s, %y = %a) cond {{ %n = constant {count} : i32; %p = compare LT, %k, %n; {ends} }} do {{
       %one = constant 1 : i32; %next = add %k, %one; {computed}
       {GATHER.replace("START", starts)}; %t = add %y, %g; return %next, %t }}"""
     return module("%x: 8x4xf32, %i: 3x1xi32, %a: 3x4xf32", body, "%w#1")
@@ -126,6 +129,19 @@ def test_a_gather_in_a_loop_is_inside_if_the_loop_counts_to_the_last_row(start, 
     assert verdict.ok == ok, verdict.lines()
     assert verdict.counts() == {basis: 1} or not ok
     assert verdict.exit_code in ((0,) if ok else (1, 4))
+
+
+@pytest.mark.parametrize(("joined", "ok"), [("and", True), ("or", False)])
+def test_a_loop_that_may_end_early_counts_no_further(joined, ok, basis):
+    """Nor is it read as eight iterations; one that may go on beyond its count says nothing of the counter."""
+    more = f"%f = slice %i [0:1, 0:1]; %e = reshape %f -> i32; %q = compare NE, %e, %n; %b = {joined} %q, %p; return %b"
+    text = in_loop("%at = broadcast_in_dim %k, dims = [] -> 3x1xi32", ends=more)
+    verdict = reads_inside(text)
+    assert verdict.ok == ok, verdict.lines()
+    assert verdict.counts() == {basis: 1} or not ok
+    program = Program(mlir.parse_module(text))
+    [loop] = [op for op in program.entries["main"].ops if op.bodies]
+    assert trips_of(program, loop) == 0
 
 
 IN_BRANCH = f"{CLAMP.format(7)}\n%r = if(%p) {{ {GATHER}; return %g }} {{ return %a }}"

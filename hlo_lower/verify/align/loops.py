@@ -23,7 +23,7 @@ from hlo_lower.verify.read.program import Body, Op, Program, ValueId, ops_within
 # with constants c, n and s > 0: in the body i is one of c, c + s, ... below n, and no sum on the way wraps around as
 # long as n + s is a number of the type. In the condition the first value that is not below n comes, too. What else
 # begins at a constant and grows by one in each iteration goes along: JAX carries a second counter beside the one that
-# is compared.
+# is compared. Where the condition asks for more than that (i < n and not all are done), the loop may end earlier.
 
 Array = NDArray[Any]
 
@@ -35,17 +35,18 @@ _BEFORE_END = {"LT": 0, "LE": 1}
 
 @dataclass(frozen=True)
 class Counter:
-    """A counter's values: start, step, its end, which it does not reach in the body, None where not constant; and the
-    largest number of its type."""
+    """A counter's values: start, step, its end, which it does not reach in the body, None where not constant; the
+    largest number of its type; and whether nothing else ends the loop."""
 
     start: int
     step: int
     end: int | None
     largest: int
+    is_alone: bool = True
 
     @property
     def trips(self) -> int:
-        """How many iterations it counts; 0 where its end is not a constant."""
+        """How many iterations it counts, or at most; 0 where its end is not a constant."""
         return 0 if self.end is None else len(range(self.start, self.end, self.step))
 
     def values(self, *, in_condition: bool = False) -> range:
@@ -99,21 +100,36 @@ def counter_at(program: Program, integer: Callable[[ValueId], int | None], loop:
     """
     condition, body = loop.bodies
     start, step = integer(loop.inputs[place]), _step(program, integer, body, place)
-    test = program.makers[condition.returned[0]]
-    if start is None or step is None or step < 1 or test is None or test.name != names.COMPARE:
-        return None
-    direction = next(mlir.enum_value(value) for name, value in test.attributes if name == "comparison_direction")
-    if test.inputs[0] != condition.arguments[place] or direction not in _BEFORE_END:
+    tests = _tests(program, condition.returned[0])
+    test = next((test for test in tests if _is_end_of(test, condition.arguments[place])), None)
+    if start is None or step is None or step < 1 or test is None:
         return None
     end, dtype = integer(test.inputs[1]), program.dtype_of(loop.inputs[place])
     if dtype is None or dtype.kind not in "iu":
         return None
     largest = int(np.iinfo(dtype).max)
     if end is not None:
-        end += _BEFORE_END[direction]
+        end += _BEFORE_END[_direction(test)]
         if end + step > largest:
             return None
-    return Counter(start, step, end, largest)
+    return Counter(start, step, end, largest, is_alone=len(tests) == 1)
+
+
+def _tests(program: Program, value: ValueId) -> list[Op]:
+    """The operations that have to give true for a value to be true, as far as an `and` is made of them."""
+    maker = program.makers[value]
+    if maker is None:
+        return []
+    return [maker] if maker.name != names.AND else [test for part in maker.inputs for test in _tests(program, part)]
+
+
+def _direction(test: Op) -> str:
+    return next(mlir.enum_value(value) for name, value in test.attributes if name == "comparison_direction")
+
+
+def _is_end_of(test: Op, counter: ValueId) -> bool:
+    """Whether an operation asks if a counter is below an end."""
+    return test.name == names.COMPARE and test.inputs[0] == counter and _direction(test) in _BEFORE_END
 
 
 def integer_scalar(known: NDArray[Any] | None) -> int | None:
@@ -144,7 +160,7 @@ def trips_of(program: Program, loop: Op) -> int:
         return None if found is None else int(found[()])
 
     counters = (counter_at(program, integer, loop, place) for place in range(len(loop.inputs)))
-    return max((counter.trips for counter in counters if counter is not None), default=0)
+    return max((counter.trips for counter in counters if counter is not None and counter.is_alone), default=0)
 
 
 def written_out(loops: frozenset[int]) -> Callable[[Program, Op], int] | None:
