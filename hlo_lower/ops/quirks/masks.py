@@ -5,7 +5,7 @@ import numpy as np
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.names import ADD, CONSTANT, CONVERT, SELECT
-from hlo_lower.ops.quirks.origins import MOVED_OR_ALONE, ComesFrom
+from hlo_lower.ops.origins import MOVED_OR_ALONE, ComesFrom
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, hold_result, is_held, module, over_each
 
 LEAST = element_type("f16").least

@@ -3,9 +3,9 @@
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops.names import BROADCAST_IN_DIM, CONVERT, DOT_GENERAL, RESHAPE, WHILE
+from hlo_lower.ops.origins import read_at_calls
 from hlo_lower.ops.quirks.branches import F
 from hlo_lower.ops.quirks.in_place import is_reshape
-from hlo_lower.ops.quirks.origins import read_at_calls
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, hold_result, module, over_each
 
 SHAPING = (RESHAPE, BROADCAST_IN_DIM)
