@@ -24,6 +24,7 @@ from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering,
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.loops import StructuredLoop, Values
 from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.ranks import refused_rank
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.ops.names import ADD, GATHER, OR
 from hlo_lower.ops.quirks.moves import ROWS
@@ -43,7 +44,7 @@ class GatherKind(Kind):
     owned = frozenset({"dimension_numbers", "slice_sizes", "indices_are_sorted"})
 
     def concerns(self, options: Options) -> bool:
-        return bool(options.target.gather) or super().concerns(options)
+        return bool(options.target.gather or options.target.max_rank) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where it has no canonical one, None where it then needs none."""
@@ -73,6 +74,8 @@ def taken_by(context: Context, node: Node) -> TakenGather:
     target = context.target
     if target.refusal(GATHER, dtypes_on(node)) is not None:
         return TakenGather.NOT
+    if refused_rank(target, node) is not None:
+        return TakenGather.ROWS
     if (form := refused_form(context.graph, target, node, GATHER)) is not None:
         return TakenGather.ROWS if form is ROWS else TakenGather.ORDERED
     return TakenGather.IN_BOUNDS if target.gather else TakenGather.WHOLE

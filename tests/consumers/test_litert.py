@@ -557,6 +557,32 @@ def test_divisors_that_may_be_zero_are_others(body, is_guarded):
     assert all(region.basis == "derived" for region in hl.verify(text, lowered, level="regions").regions)
 
 
+CHOSEN = "%c = constant 1 : 8xi32; %o = constant -1 : 8xi32; %z = constant 0 : 8xi32; %p = compare EQ, %y, %o; "
+CHOSEN_DIVISORS = [
+    ("%q = compare EQ, %y, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", False),
+    ("%q = compare EQ, %y, %z; %b = or %p, %q; %i = select %b, %c, %y; %d = reverse %i, dims = [0]", False),
+    ("%q = compare NE, %y, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", True),
+    ("%q = compare EQ, %x, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", True),
+    ("%q = compare EQ, %y, %z; %i = select %q, %o, %y; %d = select %p, %c, %i", True),
+    ("%q = compare EQ, %y, %z; %i = select %q, %c, %y; %b = reverse %i, dims = [0]; %d = select %p, %c, %b", True),
+]
+
+
+@pytest.mark.parametrize(("body", "is_guarded"), CHOSEN_DIVISORS)
+def test_divisors_that_are_chosen_are_guarded_once(body, is_guarded):
+    """One select after the other may replace 0 and -1; a condition on other values or places says nothing."""
+    text = module("%x: 8xi32, %y: 8xi32", f"{CHOSEN}{body}; %r = divide %x, %d")
+    lowered = hl.lower(text, target="litert")
+    assert (lowered.text.count("stablehlo.select") > text.count("select")) is is_guarded
+
+
+def test_a_remainder_is_guarded_once():
+    """A floored quotient (`torch.floor_divide`, `jnp.floor_divide`) has an outcome of each of its comparisons."""
+    text = module("%x: 8xi32, %y: 8xi32", "%r = remainder %x, %y")
+    lowered = hl.lower(text, target="litert")
+    assert (lowered.text.count("stablehlo.select"), hl.verify(text, lowered).ok) == (3, True)
+
+
 @pytest.mark.parametrize("op", ["sinh", "asinh", "atanh"])
 def test_what_is_written_out_in_such_functions_is_lowered_further(op):
     """Its form in StableHLO holds log_plus_one or exponential_minus_one, which have forms of their own."""
