@@ -20,6 +20,7 @@ from hlo_lower.lowering.single_ops.products import matrices
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import ELEMENTWISE
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL, RETURN
+from hlo_lower.ops.quirks.quirk import read_reshaped
 from hlo_lower.ops.spec import CONTROL
 from hlo_lower.ops.targets.target import Target
 
@@ -353,7 +354,7 @@ def _open_rows(blocks: Sequence[Block], most: int) -> None:
         start = Builder(mlir.insert_at_begin(block.raw), block.terminator.raw.location)
         for value in block.arguments:
             if _is_of_many(value, most):
-                _spread(start, value)
+                read_reshaped(start, value, _row_type(value))
         _put_rows(block.terminator, most)
 
 
@@ -363,7 +364,7 @@ def _give_rows(node: Node, most: int) -> None:
     after = Builder(mlir.insert_after(node.raw), node.raw.location)
     for value in node.results:
         if _is_of_many(value, most):
-            _spread(after, value)
+            read_reshaped(after, value, _row_type(value))
 
 
 def _put_rows(node: Node, most: int) -> None:
@@ -371,15 +372,6 @@ def _put_rows(node: Node, most: int) -> None:
         if _is_of_many(value, most):
             row = Builder.before(node).op(names.RESHAPE, [value], [_row_type(value)]).result()
             node.raw.operands[number] = row.raw
-
-
-def _spread(build: Builder, value: Value) -> None:
-    """Make a value a row, and let all that read it read what it was."""
-    uses, before = [(use.owner, use.operand_number) for use in value.raw.uses], value.raw.type
-    mlir.set_type(value.raw, _row_type(value))
-    spread = build.op(names.RESHAPE, [value], [before]).result()
-    for owner, number in uses:
-        owner.operands[number] = spread.raw
 
 
 def join_reshapes(graph: Graph, most: int = 0) -> None:

@@ -23,6 +23,7 @@ TARGETS = {
     "clamped_gather": hl.Target("clamps_not", refused=SCATTER, gather="in_bounds"),
     "dynamic_slices": hl.Target("no_sums", refused={**NONE, "stablehlo.reduce": "wide"}),
     "compare_sum": hl.Target("no_slices", refused={**NONE, "stablehlo.dynamic_slice": "slow"}),
+    "gather_at_others": hl.Target("signed", refused=SCATTER, op_dtypes={"stablehlo.gather": ["i32", "i64", "f32"]}),
     "numbered_rows": hl.Target("rows", refused=SCATTER, refused_forms=["gather of other than rows"]),
     "numbered_rows of many dims": hl.Target("flat", refused=SCATTER, max_rank={"stablehlo.gather": 4, "*": 4}),
     "while": hl.Target("no_unroll", refused={**NONE, "stablehlo.concatenate": "long", "stablehlo.reduce": "wide"}),
@@ -50,7 +51,7 @@ def check(case, rule, element="f32", index="i32"):
     return lowered
 
 
-OF_ROWS = [rule for rule in TARGETS if not rule.startswith("numbered_rows")]
+OF_ROWS = [rule for rule in TARGETS if not rule.startswith(("numbered_rows", "gather_at_others"))]
 """Those that rows become, too."""
 
 FORMS = [
@@ -85,6 +86,15 @@ def test_element_types(rule, element):
 def test_index_types(name, rule, index):
     """Narrow, unsigned and wide indices are clamped by their value, at both ends of their type."""
     check(CASES[name], rule, index=index)
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("index", ["i8", "ui8", "ui32", "ui64"])
+@pytest.mark.parametrize("name", ["rows", "offsets in between", "windows"])
+def test_starts_of_a_type_that_is_refused_are_in_another(name, index):
+    """A gather is not written out for the type of its starts alone; i32 is left as it is."""
+    assert rules_of(check(CASES[name], "gather_at_others", index=index)) == {"gather_at_others"}
+    assert not rules_of(hl.lower(CASES[name].text(), target=TARGETS["gather_at_others"]))
 
 
 def test_a_long_axis_and_a_narrow_index():

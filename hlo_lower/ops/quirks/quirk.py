@@ -8,8 +8,8 @@ from typing import Any, TypeVar, overload
 from hlo_lower.base.change import Change
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Graph, Node
-from hlo_lower.ops.names import OPTIMIZATION_BARRIER
+from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ops.names import OPTIMIZATION_BARRIER, RESHAPE
 
 
 class Place(Enum):
@@ -121,6 +121,15 @@ def hold_operand(node: Node, number: int) -> None:
     value = node.operand(number)
     [held] = Builder.before(node).op(OPTIMIZATION_BARRIER, [value], [value.raw.type]).results
     node.raw.operands[number] = held.raw
+
+
+def read_reshaped(build: Builder, value: Value, becomes: mlir.RawType) -> None:
+    """Give a value a type of as many elements, and let all that read it read a reshape to the one that it had."""
+    uses, before = [(use.owner, use.operand_number) for use in value.raw.uses], value.raw.type
+    mlir.set_type(value.raw, becomes)
+    back = build.op(RESHAPE, [value], [before]).result()
+    for owner, number in uses:
+        owner.operands[number] = back.raw
 
 
 def module(arguments: str, result: str, *lines: str) -> str:
