@@ -99,6 +99,7 @@ AROUND = {
     "a loop": lambda n, x: summed(n, x.reshape(2, 7)),
     "a loop of what was broadcast": lambda n, x: summed(n, lax.broadcast_in_dim(x, (14, 1), (0,))),
     "a loop that gives it": lambda n, x: lax.fori_loop(0, n, lambda _, s: (s[0], s[1] + s[0][0]), (x[None], x)),
+    "a loop of what a function returns": lambda n, x: summed(n, jax.jit(lambda y: jnp.sin(y).reshape(2, 7))(x)),
     "a branch": lambda n, x: lax.cond(n > 2, lambda y: y.reshape(7, 2), lambda y: jnp.zeros((7, 2)), x.reshape(2, 7)),
     "a loop of a branch": lambda n, x: lax.cond(
         n > 2, lambda y: summed(n, y, 2), lambda y: summed(3, y), x.reshape(2, 7)
