@@ -802,10 +802,26 @@ def test_sides_are_not_swapped_before_a_transpose(judge, name):
     assert [judge.judge(one, wanted.runs, wanted.rounding).result for one in texts] == ["wrong", "right"]
 
 
-def test_a_constant_less_what_is_given_is_left():
-    """Nothing is turned there: no barrier."""
-    text = module("%x: 3x2xf32", "%c = constant 1.0 : 3x2xf32; %e = exponential %x; %r = subtract %c, %e")
+UNTURNED = {
+    "what is given": "%e = exponential %x; %r = subtract %c, %e",
+    "a product": "%e = dot_general %x, %y, contracting_dims = [1] x [1] -> 3x2xf32; %r = subtract %c, %e",
+    "a product of columns": "%e = dot_general %z, %w, contracting_dims = [0] x [0] -> 3x2xf32; %r = subtract %c, %e",
+    "a layer and its sigmoid": "%d = dot_general %x, %y, contracting_dims = [1] x [1] -> 3x2xf32; "
+    "%n = negate %d; %e = exponential %n; %s = add %c, %e; %r = divide %c, %s",
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", UNTURNED)
+def test_a_constant_less_what_is_not_turned_is_left(judge, name):
+    """Nothing is turned there, and it is right as it stands: no barrier, which would keep a sigmoid apart."""
+    text = module(
+        "%x: 3x2xf32, %y: 2x2xf32, %z: 4x3xf32, %w: 4x2xf32", f"%c = constant 1.0 : 3x2xf32; {UNTURNED[name]}"
+    )
     assert "optimization_barrier" not in hl.lower(text, target="litert").text
+    wanted = reference_of(text)
+    assert judge.judge(text, wanted.runs, wanted.rounding).result == "right"
 
 
 def given(more=""):
