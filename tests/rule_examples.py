@@ -49,6 +49,7 @@ TARGETS = {
     "short_text": target("short_text", "sort", costs=NO_PAIRS.with_entry("few_stages", 1).with_entry("few_windows", 1)),
     "plain": target("plain", legalize=True),
     "signed_only": target("signed_only", op_dtypes=SIGNED),
+    "signed_starts": target("signed_starts", op_dtypes={"stablehlo.gather": ["i32", "f32"]}),
     "no_wide": target("no_wide", refused_dtypes={"i64": "none", "ui64": "none"}),
     "no_f64": target("no_f64", refused_dtypes={"f64": "none"}),
     "no_truths": target("no_truths", op_dtypes={"stablehlo.dot_general": ["f32"]}),

@@ -24,6 +24,7 @@ from hlo_lower.lowering.engine.kind import Candidate, Context, Kind, OpLowering,
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.loops import StructuredLoop, Values
 from hlo_lower.lowering.options import Options
+from hlo_lower.lowering.ranks import refused_rank
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.ops.names import ADD, GATHER, OR
 from hlo_lower.ops.quirks.moves import ROWS
@@ -43,7 +44,7 @@ class GatherKind(Kind):
     owned = frozenset({"dimension_numbers", "slice_sizes", "indices_are_sorted"})
 
     def concerns(self, options: Options) -> bool:
-        return bool(options.target.gather) or super().concerns(options)
+        return bool(options.target.gather or options.target.max_rank) or super().concerns(options)
 
     def read(self, context: Context, node: Node) -> Subject | None:
         """What is known of it; without any form where it has no canonical one, None where it then needs none."""
@@ -71,8 +72,15 @@ class GatherKind(Kind):
 def taken_by(context: Context, node: Node) -> TakenGather:
     """How a target takes a gather."""
     target = context.target
-    if target.refusal(GATHER, dtypes_on(node)) is not None:
-        return TakenGather.NOT
+    types = dtypes_on(node)
+    if target.refusal(GATHER, types) is not None:
+        found = read_gather(node) if node.is_static else None
+        if found is None or target.refusal(GATHER, {found.operand.element_type, found.start_type}) is not None:
+            return TakenGather.NOT
+        is_of_rows = refused_form(context.graph, target, node, GATHER) is ROWS
+        return TakenGather.ROWS if is_of_rows else TakenGather.AT_OTHERS
+    if refused_rank(target, node) is not None:
+        return TakenGather.ROWS
     if (form := refused_form(context.graph, target, node, GATHER)) is not None:
         return TakenGather.ROWS if form is ROWS else TakenGather.ORDERED
     return TakenGather.IN_BOUNDS if target.gather else TakenGather.WHOLE
@@ -118,6 +126,19 @@ def gather_to_clamped_gather(op: GatherLowering) -> Sequence[Value]:
     return op.build.clone(node, [op.gather.operand, inside], [result.raw.type for result in node.results]).results
 
 
+@rules.lowers(GATHER, taken={TakenGather.AT_OTHERS}, form="gather(operand, clamp(0, starts, D - W) as i32)")
+def gather_to_gather_at_others(op: GatherLowering) -> Sequence[Value]:
+    """Give the starts in another type, where the target refuses a gather for the type of its starts alone.
+
+        %inside = convert (minimum(maximum(%indices, 0), D - W))
+        %r      = stablehlo.gather %operand, %inside            and in the order of `numpy.take`, as below
+
+    Equal: as with clamped starts, which the other type holds: it holds every size.
+    """
+    inside = op.build.convert(op.gather.clamped_indices(op.build), op.gather.start_type)
+    return [gather_in_order(op.build, op.gather, inside)]
+
+
 @rules.lowers(GATHER, taken={TakenGather.ORDERED}, form="gather with its positions in the place of the axis; transpose")
 def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
     """Gather whole rows in the order of `numpy.take`, and move dims afterwards.
@@ -127,7 +148,7 @@ def gather_to_ordered_gather(op: GatherLowering) -> Sequence[Value]:
     Equal: `offset_dims` only say which dims of the result are those of the window. Index vectors are moved last, which
     says nothing but where they stand.
     """
-    return [gather_in_order(op.build, op.gather)]
+    return [gather_in_order(op.build, op.gather, op.gather.indices)]
 
 
 @rules.lowers(GATHER, taken={TakenGather.ROWS}, form="gather of rows by their numbers")

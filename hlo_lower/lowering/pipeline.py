@@ -38,7 +38,7 @@ from hlo_lower.lowering.passes import (
     over,
 )
 from hlo_lower.lowering.plain.stated import Stated
-from hlo_lower.lowering.ranks import join_reshapes
+from hlo_lower.lowering.ranks import join_reshapes, most_dims, pass_in_rows
 from hlo_lower.lowering.scatter.assumed import Assumption, clamp_indices, release_indices
 from hlo_lower.lowering.scatter.scatters import lower_scatters
 from hlo_lower.lowering.single_ops.kind import BUILT
@@ -115,6 +115,13 @@ def _join_pairs(run: Run) -> None:
     unmark(run.graph)
 
 
+def _rows(run: Run) -> None:
+    most = most_dims(run.options.target)
+    assert most is not None
+    pass_in_rows(run.graph, most)
+    join_reshapes(run.graph, most)
+
+
 def _placement(run: Run) -> Iterable[Change]:
     return remove_placement(run.graph, run.options.target)
 
@@ -178,6 +185,7 @@ ASSUMES = Wanted(lambda options: options.assume_in_bounds, "--assume-in-bounds i
 SORTS = Wanted(_refuses_sorts, "{target} accepts all sorts")
 FORMS = Wanted(_refuses_forms, "{target} accepts all forms of single ops, shifts and updates of slices")
 TYPES = Wanted(_refuses_types, "{target} accepts all element types")
+DIMS = Wanted(lambda options: most_dims(options.target) is not None, "{target} accepts values of all dims")
 MESHES = Wanted(lambda options: options.target.refuses_op(mlir.MESH) is not None, "{target} reads shardings")
 DECLARED = Where(lambda run: bool(run.registry.declarations), "where rules declare any")
 NESTED = Where(_may_nest_slices, "where rules may have built any", ("note-slices", "scatters"))
@@ -214,6 +222,7 @@ PIPELINE = in_order(
     *cures(Place.AFTER_TYPES),
     Pass("join-pairs", "joins values in two parts, unmarks casts", _join_pairs, where=has_met(*ON_OTHER_TYPES)),
     kinds("ranks", Stage.RANKS, "computes tensors of many dims in fewer", after=("store",)),
+    Pass("rows", "passes values of many dims on in one", _rows, DIMS, after=("ranks",)),
     Pass("join-reshapes", "merges pairs of reshapes", over(join_reshapes), where=has_met("ranks")),
     *cures(Place.LAST),
     Pass("remove-placement", "removes shardings for one device", _placement, MESHES),

@@ -12,7 +12,7 @@ from math import prod
 from hlo_lower.base.registry import DoesNotApply, FactsByName, RuleList
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
-from hlo_lower.ir.view import Graph, Node, Value
+from hlo_lower.ir.view import Block, Graph, Node, Value
 from hlo_lower.lowering.engine.kind import Context, Kind, OpLowering, Stage, Subject
 from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.single_ops.plain_op import ANOTHER_ORDER, Elements, elements_of
@@ -20,6 +20,7 @@ from hlo_lower.lowering.single_ops.products import matrices
 from hlo_lower.ops import names
 from hlo_lower.ops.axes.op_axes import ELEMENTWISE
 from hlo_lower.ops.names import COMPOSITE, CUSTOM_CALL, RETURN
+from hlo_lower.ops.spec import CONTROL
 from hlo_lower.ops.targets.target import Target
 
 ANY_OP = "*"
@@ -311,13 +312,75 @@ class RankKind(Kind):
         return self.subject(context, node, facts)
 
 
-def join_reshapes(graph: Graph) -> None:
-    """Let each reshape of a reshape read what that one reads, in place; what nobody reads then goes."""
+def most_dims(target: Target) -> int | None:
+    """The most dims of a value that is passed on as it is: those of a reshape."""
+    return target.max_rank.get(names.RESHAPE, target.max_rank.get(ANY_OP))
+
+
+def pass_in_rows(graph: Graph, most: int) -> None:
+    """Pass values of more dims than there are to private functions, loops and branches, and back, in one dim, in place.
+
+        call @f(%x : tensor<1x2x3x4x5x6xf32>)   ->   call @f(reshape %x : tensor<720xf32>), which reshapes it back
+
+    Equal: a tensor is the same numbers in row-major order under any shape. Each reshape meets one that is there.
+    """
+    with mlir.active(graph.context):
+        for node in [node for node in graph.nodes() if node.name in CONTROL]:
+            _open_rows(node.blocks, most)
+            _give_rows(node, most)
+        for name, function in graph.functions.items():
+            is_named = function.is_public or graph.has_other_reference(name)
+            if is_named or not function.has_body or "sharding" in str(function.node.attribute("arg_attrs")):
+                continue
+            _open_rows([function.body], most)
+            mlir.set_signature(function.node.raw)
+            for call in graph.calls_of(name):
+                _give_rows(call, most)
+    graph.forget()
+
+
+def _is_of_many(value: Value, most: int) -> bool:
+    return value.is_tensor and value.is_static and len(value.shape) > most
+
+
+def _row_type(value: Value) -> mlir.RawType:
+    return mlir.tensor_type((prod(value.static_shape),), mlir.tensor_element(value.raw.type))
+
+
+def _open_rows(blocks: Sequence[Block], most: int) -> None:
+    """Let blocks take and return rows in the place of values of many dims."""
+    for block in blocks:
+        start = Builder(mlir.insert_at_begin(block.raw), block.terminator.raw.location)
+        for value in block.arguments:
+            if _is_of_many(value, most):
+                _read_reshaped(start, value, _row_type(value))
+        _put_rows(block.terminator, most)
+
+
+def _give_rows(node: Node, most: int) -> None:
+    """Give an op rows in the place of operands of many dims, and spread the rows that it then returns."""
+    _put_rows(node, most)
+    after = Builder(mlir.insert_after(node.raw), node.raw.location)
+    for value in node.results:
+        if _is_of_many(value, most):
+            _read_reshaped(after, value, _row_type(value))
+
+
+def _put_rows(node: Node, most: int) -> None:
+    for number, value in enumerate(node.operands):
+        if _is_of_many(value, most):
+            row = Builder.before(node).op(names.RESHAPE, [value], [_row_type(value)]).result()
+            node.raw.operands[number] = row.raw
+
+
+def join_reshapes(graph: Graph, most: int = 0) -> None:
+    """Let each reshape of a reshape to more than `most` dims read what that one reads, in place; what nobody reads then
+    goes."""
     with mlir.active(graph.context):
         reshapes = [node for node in graph.nodes() if node.name == names.RESHAPE]
         for node in reshapes:
             before = node.operand(0).node
-            if before is not None and before.name == names.RESHAPE:
+            if before is not None and before.name == names.RESHAPE and len(node.operand(0).shape) > most:
                 node.raw.operands[0] = before.operand(0).raw
             if node.operand(0).raw.type == node.result().raw.type:
                 node.result().raw.replace_all_uses_with(node.operand(0).raw)
@@ -325,3 +388,12 @@ def join_reshapes(graph: Graph) -> None:
             if not node.result().is_used:
                 node.raw.erase()
     graph.forget()
+
+
+def _read_reshaped(build: Builder, value: Value, becomes: mlir.RawType) -> None:
+    """Give a value a type of as many elements, and let all that read it read a reshape to the one that it had."""
+    uses, before = [(use.owner, use.operand_number) for use in value.raw.uses], value.raw.type
+    mlir.set_type(value.raw, becomes)
+    back = build.op(names.RESHAPE, [value], [before]).result()
+    for owner, number in uses:
+        owner.operands[number] = back.raw

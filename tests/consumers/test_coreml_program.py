@@ -1,5 +1,6 @@
 """Programs that Core ML gets, run in NumPy: what its converter gets wrong, what is written instead, and the ops."""
 
+import contextlib
 import importlib
 
 import jax
@@ -140,6 +141,38 @@ def test_what_a_region_only_computes_with_is_left_as_it_is():
         "%i: i32, %x: 14xf32", f"%y = reshape %x -> 2x7xf32; {within} %t = reshape %b -> 14xf32; %r = add %s, %t"
     )
     assert "maximum" not in hl.lower(text, target="coreml").text
+
+
+def summed(n, y, times=1):
+    """A loop that adds what it reshapes again."""
+    return lax.fori_loop(0, n, lambda _, s: s + y.reshape(7, 2) * times, jnp.zeros((7, 2)))
+
+
+AROUND = {
+    "a loop": lambda n, x: summed(n, x.reshape(2, 7)),
+    "a loop of what was broadcast": lambda n, x: summed(n, lax.broadcast_in_dim(x, (14, 1), (0,))),
+    "a loop that gives it": lambda n, x: lax.fori_loop(0, n, lambda _, s: (s[0], s[1] + s[0][0]), (x[None], x)),
+    "a loop of what a function returns": lambda n, x: summed(n, jax.jit(lambda y: jnp.sin(y).reshape(2, 7))(x)),
+    "a branch": lambda n, x: lax.cond(n > 2, lambda y: y.reshape(7, 2), lambda y: jnp.zeros((7, 2)), x.reshape(2, 7)),
+    "a loop of a branch": lambda n, x: lax.cond(
+        n > 2, lambda y: summed(n, y, 2), lambda y: summed(3, y), x.reshape(2, 7)
+    ),
+    "a group norm": lambda n, x: lax.map(lambda y: y - n, x.reshape(1, 7, 2)),
+}
+
+READ_TWICE = ("a loop that gives it", "a loop of a branch")
+"""Such reshapes are not merged."""
+
+
+@pytest.mark.parametrize("name", AROUND)
+def test_what_is_reshaped_around_a_loop_converts(name):
+    """Its converter merges reshapes, also one around a loop with one in it, which then is not found."""
+    source = hl.export(AROUND[name], np.int32(3), EDGES)
+    with contextlib.nullcontext() if name in READ_TWICE else pytest.raises(RefusedError, match="KeyError"):
+        coreml.compile_module(source.mlir_module())
+    lowered = hl.lower(source, target="coreml")
+    assert lowered.refused == ()
+    assert difference(source.mlir_module(), lowered.text, [np.int32(3), EDGES]) is None
 
 
 def drawn(*shape, dtype=np.float32, most=4):

@@ -557,6 +557,32 @@ def test_divisors_that_may_be_zero_are_others(body, is_guarded):
     assert all(region.basis == "derived" for region in hl.verify(text, lowered, level="regions").regions)
 
 
+CHOSEN = "%c = constant 1 : 8xi32; %o = constant -1 : 8xi32; %z = constant 0 : 8xi32; %p = compare EQ, %y, %o; "
+CHOSEN_DIVISORS = [
+    ("%q = compare EQ, %y, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", False),
+    ("%q = compare EQ, %y, %z; %b = or %p, %q; %i = select %b, %c, %y; %d = reverse %i, dims = [0]", False),
+    ("%q = compare NE, %y, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", True),
+    ("%q = compare EQ, %x, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", True),
+    ("%q = compare EQ, %y, %z; %i = select %q, %o, %y; %d = select %p, %c, %i", True),
+    ("%q = compare EQ, %y, %z; %i = select %q, %c, %y; %b = reverse %i, dims = [0]; %d = select %p, %c, %b", True),
+]
+
+
+@pytest.mark.parametrize(("body", "is_guarded"), CHOSEN_DIVISORS)
+def test_divisors_that_are_chosen_are_guarded_once(body, is_guarded):
+    """One select after the other may replace 0 and -1; a condition on other values or places says nothing."""
+    text = module("%x: 8xi32, %y: 8xi32", f"{CHOSEN}{body}; %r = divide %x, %d")
+    lowered = hl.lower(text, target="litert")
+    assert (lowered.text.count("stablehlo.select") > text.count("select")) is is_guarded
+
+
+def test_a_remainder_is_guarded_once():
+    """A floored quotient (`torch.floor_divide`, `jnp.floor_divide`) has an outcome of each of its comparisons."""
+    text = module("%x: 8xi32, %y: 8xi32", "%r = remainder %x, %y")
+    lowered = hl.lower(text, target="litert")
+    assert (lowered.text.count("stablehlo.select"), hl.verify(text, lowered).ok) == (3, True)
+
+
 @pytest.mark.parametrize("op", ["sinh", "asinh", "atanh"])
 def test_what_is_written_out_in_such_functions_is_lowered_further(op):
     """Its form in StableHLO holds log_plus_one or exponential_minus_one, which have forms of their own."""
@@ -776,10 +802,26 @@ def test_sides_are_not_swapped_before_a_transpose(judge, name):
     assert [judge.judge(one, wanted.runs, wanted.rounding).result for one in texts] == ["wrong", "right"]
 
 
-def test_a_constant_less_what_is_given_is_left():
-    """Nothing is turned there: no barrier."""
-    text = module("%x: 3x2xf32", "%c = constant 1.0 : 3x2xf32; %e = exponential %x; %r = subtract %c, %e")
+UNTURNED = {
+    "what is given": "%e = exponential %x; %r = subtract %c, %e",
+    "a product": "%e = dot_general %x, %y, contracting_dims = [1] x [1] -> 3x2xf32; %r = subtract %c, %e",
+    "a product of columns": "%e = dot_general %z, %w, contracting_dims = [0] x [0] -> 3x2xf32; %r = subtract %c, %e",
+    "a layer and its sigmoid": "%d = dot_general %x, %y, contracting_dims = [1] x [1] -> 3x2xf32; "
+    "%n = negate %d; %e = exponential %n; %s = add %c, %e; %r = divide %c, %s",
+}
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("name", UNTURNED)
+def test_a_constant_less_what_is_not_turned_is_left(judge, name):
+    """Nothing is turned there, and it is right as it stands: no barrier, which would keep a sigmoid apart."""
+    text = module(
+        "%x: 3x2xf32, %y: 2x2xf32, %z: 4x3xf32, %w: 4x2xf32", f"%c = constant 1.0 : 3x2xf32; {UNTURNED[name]}"
+    )
     assert "optimization_barrier" not in hl.lower(text, target="litert").text
+    wanted = reference_of(text)
+    assert judge.judge(text, wanted.runs, wanted.rounding).result == "right"
 
 
 def given(more=""):

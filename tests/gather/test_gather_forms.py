@@ -1,15 +1,17 @@
 """Every form of a gather computes what the NumPy reference and XLA's own gather compute, bit for bit."""
 
+import re
 from dataclasses import replace
 
 import ml_dtypes
 import numpy as np
 import pytest
-from gather_cases import CASES
+from gather_cases import CASES, Case
 
 import hlo_lower as hl
 from hlo_lower.facts.gather.canonical import CanonicalGather
 from hlo_lower.ir.builder import Builder
+from hlo_lower.ir.mlir import GatherNumbers
 from hlo_lower.lowering import gather
 from hlo_lower.verify.bounds.compare import first_difference
 from hlo_lower.verify.judges.definitions import gather as reference
@@ -21,7 +23,9 @@ TARGETS = {
     "clamped_gather": hl.Target("clamps_not", refused=SCATTER, gather="in_bounds"),
     "dynamic_slices": hl.Target("no_sums", refused={**NONE, "stablehlo.reduce": "wide"}),
     "compare_sum": hl.Target("no_slices", refused={**NONE, "stablehlo.dynamic_slice": "slow"}),
+    "gather_at_others": hl.Target("signed", refused=SCATTER, op_dtypes={"stablehlo.gather": ["i32", "i64", "f32"]}),
     "numbered_rows": hl.Target("rows", refused=SCATTER, refused_forms=["gather of other than rows"]),
+    "numbered_rows of many dims": hl.Target("flat", refused=SCATTER, max_rank={"stablehlo.gather": 4, "*": 4}),
     "while": hl.Target("no_unroll", refused={**NONE, "stablehlo.concatenate": "long", "stablehlo.reduce": "wide"}),
 }
 TYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "i8": np.int8, "ui32": np.uint32, "f64": np.float64, "i1": bool}
@@ -47,10 +51,15 @@ def check(case, rule, element="f32", index="i32"):
     return lowered
 
 
-OF_ROWS = [rule for rule in TARGETS if rule != "numbered_rows"]
+OF_ROWS = [rule for rule in TARGETS if not rule.startswith(("numbered_rows", "gather_at_others"))]
 """Those that rows become, too."""
 
-FORMS = [(name, rule) for rule in TARGETS for name, case in CASES.items() if rule != "compare_sum" or case.reads_rows]
+FORMS = [
+    (name, rule)
+    for rule in [*OF_ROWS, "numbered_rows"]
+    for name, case in CASES.items()
+    if rule != "compare_sum" or case.reads_rows
+]
 
 
 @pytest.mark.few(13)
@@ -77,6 +86,15 @@ def test_element_types(rule, element):
 def test_index_types(name, rule, index):
     """Narrow, unsigned and wide indices are clamped by their value, at both ends of their type."""
     check(CASES[name], rule, index=index)
+
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("index", ["i8", "ui8", "ui32", "ui64"])
+@pytest.mark.parametrize("name", ["rows", "offsets in between", "windows"])
+def test_starts_of_a_type_that_is_refused_are_in_another(name, index):
+    """A gather is not written out for the type of its starts alone; i32 is left as it is."""
+    assert rules_of(check(CASES[name], "gather_at_others", index=index)) == {"gather_at_others"}
+    assert not rules_of(hl.lower(CASES[name].text(), target=TARGETS["gather_at_others"]))
 
 
 def test_a_long_axis_and_a_narrow_index():
@@ -134,3 +152,14 @@ def test_what_is_read_by_rows_stays():
         {rule for name in names for rule in rules_of(check(CASES[name], "numbered_rows"))} for names in (kept, changed)
     ]
     assert found == [set(), {"numbered_rows"}]
+
+
+def test_a_gather_of_more_dims_than_there_are_reads_rows():
+    """Where the result, the indices or the operand have more dims than the target takes; one with fewer stays."""
+    assert not rules_of(check(CASES["rows"], "numbered_rows of many dims"))
+    numbers = GatherNumbers([1], [0, 2], [], [], [0, 2], 5)
+    case = Case((3, 2, 4), (1, 2, 1, 2, 2, 2), numbers, (1, 2, 1), (1, 2, 2, 1, 2, 2))
+    lowered = check(case, "numbered_rows of many dims")
+    assert "numbered_rows" in rules_of(lowered)
+    [read] = re.findall(r"stablehlo.gather.*\) -> tensor<(.*)xf32>", lowered.text)
+    assert read.count("x") == 1

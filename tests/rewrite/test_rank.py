@@ -1,5 +1,7 @@
 """Ops on more dims than a target takes: the same bits on fewer, and wrong ones are found."""
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax import lax
@@ -35,6 +37,7 @@ def programs(seed):
     starts = [np.int32(s) for s in rng.integers(-1, 3, 6)]
     sizes = [int(rng.integers(1, n + 1)) for n in SHAPE]
     lows, update = [n - k for n, k in zip(SHAPE, sizes, strict=True)], np.ones(int(np.prod(sizes)), np.float32)
+    at = np.int32([-1, 0, 1, 4, 2, 1])
     whole, zero, one, some = (x * 4).astype(np.int32), np.float32(0), np.float32(1), tuple(sorted(some))
     return {
         "elementwise": (lambda v, p: lax.select(on(p), on(v) * 2, lax.clamp(zero, on(v), one)), x, chosen),
@@ -52,6 +55,10 @@ def programs(seed):
         "update": (lambda v, u: lax.dynamic_update_slice(on(v), u.reshape(sizes), starts), x, update),
         "dot": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), whole),
         "dot of floats": (lambda v: lax.dot_general(on(v), on(v), (((5, 1), (5, 1)), ((3, 0), (3, 0)))), x),
+        "gather": (lambda v, at: jnp.take(on(v), at.reshape(2, 1, 3), axis, mode="clip"), x, at),
+        "function": (lambda v: jax.jit(lambda t: lax.rev(t, some))(on(v)) + on(v), x),
+        "loop": (lambda v: lax.fori_loop(0, v.shape[0] // 50, lambda i, t: lax.rev(t, some) + i, on(v)), x),
+        "branch": (lambda v: lax.cond(v[0] > 0, lambda t: t + 1, lambda t: lax.rev(t, some), on(v)), x),
         "constant": (lambda v: on(v) + np.arange(SIZE, dtype=np.float32).reshape(SHAPE), x),
     }  # fmt: skip
 
@@ -103,7 +110,7 @@ def test_sums_of_floats_need_leave():
 
 
 def test_what_stays_is_told():
-    """An argument of six dims, which the target cannot have, and a gather."""
+    """An argument of six dims, which the target cannot have."""
     lowered = hl.lower(hl.export(lambda x: x + 1, np.zeros(SHAPE, np.float32)), target=FEW)
     assert [(one.op, one.reason["note"]) for one in lowered.refused] == [
         ("stablehlo.reshape", "on 6 dims, more than 5"),

@@ -148,11 +148,12 @@ def read_gather(node: Node) -> CanonicalGather | None:
 # --- a gather whose positions and windows stand where those of `numpy.take` do, and what moves its result ---
 
 
-def gather_in_order(build: Builder, gather: CanonicalGather) -> Value:
-    """Build a gather in order and move its result; a gather of more than whole rows gets its index vectors last."""
-    numbers, rank = gather.numbers, len(gather.indices.static_shape)
+def gather_in_order(build: Builder, gather: CanonicalGather, indices: Value) -> Value:
+    """Build a gather in order, at indices like its own, and move its result; a gather of more than whole rows gets its
+    index vectors last."""
+    numbers, rank = gather.numbers, len(indices.static_shape)
     vector = numbers.index_vector_dim
-    indices = build.transpose(gather.indices, [*(d for d in range(rank) if d != vector), *[vector][: rank - vector]])
+    indices = build.transpose(indices, [*(d for d in range(rank) if d != vector), *[vector][: rank - vector]])
     indices = build.reshape(indices, (*gather.positions, len(numbers.start_index_map)))
     order = row_order(gather.node)
     if order is None:

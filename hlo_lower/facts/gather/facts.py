@@ -21,6 +21,7 @@ class TakenGather(Enum):
     WHOLE = "whole"
     IN_BOUNDS = "in bounds"  # it is right once its starts are in bounds
     ORDERED = "in order"  # it is right once its positions and windows stand in one order
+    AT_OTHERS = "at other starts"  # it is right with starts of another type
     ROWS = "rows"  # it is right where it reads rows by their numbers, all in bounds
     NOT = "not"
 

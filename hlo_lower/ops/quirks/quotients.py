@@ -10,33 +10,42 @@ from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, module, over_each
 def _may_stop(graph: Graph, node: Node) -> bool:
     """Whether a divisor may be 0 or -1."""
     divisor = node.operand(1)
-    return node.is_static and divisor.element.is_integer and not _is_safe(graph, divisor)
+    return (
+        node.is_static
+        and divisor.element.is_integer
+        and not all(_is_never(graph, number, divisor) for number in (0, -1))
+    )
 
 
-def _is_safe(graph: Graph, divisor: Value) -> bool:
-    """Whether it is a constant of others, above 0, below -1, or what the cure chooses."""
-    divisor = source_of(divisor)
-    numbers, made = divisor.constant(), divisor.node
-    if numbers is not None:
-        return bool(((numbers != 0) & (numbers + 1 != 0)).all())
-    low, high = ends_of(graph, divisor)
-    if low > 0 or high < -1:
+def _is_never(graph: Graph, number: int, value: Value, refuted: tuple[Value, ...] = ()) -> bool:
+    """Whether no element of a value is a number, where predicates of its shape do not hold.
+
+    select (%d == 0 or %d == -1), 1, %d                 neither 0 nor -1
+    select (%d == -1), 1, (select (%d == 0), 1, %d)     as well
+    """
+    if any(_asks_for(number, predicate, value) for predicate in refuted):
         return True
-    return made is not None and made.name == SELECT and _is_chosen(graph, made)
+    moved = source_of(value)
+    if moved != value:  # what is known of other places
+        return _is_never(graph, number, moved)
+    numbers, made, (low, high) = value.constant(), value.node, ends_of(graph, value)
+    if numbers is not None:
+        return bool((numbers + -number != 0).all())
+    if not low <= number <= high:
+        return True
+    if made is None or made.name != SELECT or made.operand(0).shape != value.shape:
+        return False
+    predicate, on_true, on_false = made.operands
+    return _is_never(graph, number, on_true, refuted) and _is_never(graph, number, on_false, (*refuted, predicate))
 
 
-def _is_chosen(graph: Graph, select: Node) -> bool:
-    """Whether a constant is chosen where a value is 0 or -1, which is chosen elsewhere."""
-    predicate, chosen, value = select.operands
-    asked = predicate.node.operands if predicate.node is not None and predicate.node.name == OR else ()
-    return _is_safe(graph, chosen) and {_number_met(one, value) for one in asked} == {0, -1}
-
-
-def _number_met(asked: Value, value: Value) -> int | None:
-    """The number that a value is asked to be."""
-    numbers = compared_with(asked, value, "EQ")
-    is_one = numbers is not None and numbers.size > 0 and (numbers == numbers.flat[0]).all()
-    return int(numbers.flat[0]) if numbers is not None and is_one else None
+def _asks_for(number: int, predicate: Value, value: Value) -> bool:
+    """Whether a predicate holds wherever a value is a number."""
+    made = predicate.node
+    if made is not None and made.name == OR:
+        return any(_asks_for(number, one, value) for one in made.operands)
+    numbers = compared_with(predicate, value, "EQ")
+    return numbers is not None and bool((numbers == number).all())
 
 
 @over_each(DIVIDE)

@@ -2,7 +2,7 @@
 
 from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node, Value
-from hlo_lower.ops.names import BROADCAST_IN_DIM, CONVERT, DOT_GENERAL, RESHAPE, WHILE
+from hlo_lower.ops.names import BROADCAST_IN_DIM, CONVERT, DOT_GENERAL, DYNAMIC_SLICE, RESHAPE, SLICE, WHILE
 from hlo_lower.ops.origins import read_at_calls
 from hlo_lower.ops.quirks.branches import F
 from hlo_lower.ops.quirks.in_place import is_reshape
@@ -13,6 +13,9 @@ SHAPING = (RESHAPE, BROADCAST_IN_DIM)
 
 BEGINNING = (*SHAPING, DOT_GENERAL)
 """Ops that may begin with a reshape of an operand there."""
+
+NOTHING = (CONVERT, SLICE, DYNAMIC_SLICE)
+"""Ops that give their first operand where the type is the same, and are erased there then."""
 
 HELD = ("i1", "i32", "f16", "f32")
 """Types of which the consumer computes a maximum, or an `and`."""
@@ -38,7 +41,7 @@ def is_reshaped_within(graph: Graph, node: Node) -> bool:
             following = [(one, entered) for one in read_at_calls(graph, reader, number)]
             if reader.name == WHILE and (passed := _passed_on(reader, number)) is not None:
                 following.append((passed, True))
-            if reader.name == CONVERT and is_reshape(reader):
+            if reader.name in NOTHING and number == 0 and reader.result().raw.type == value.raw.type:
                 following.append((reader.result(), entered))
             pending += [one for one in following if one not in seen]
             seen.update(following)

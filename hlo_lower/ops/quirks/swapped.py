@@ -1,22 +1,30 @@
 """Differences and quotients whose sides a consumer swaps."""
 
+from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Graph, Node
 from hlo_lower.ops import names
-from hlo_lower.ops.origins import MOVED_OR_ALONE, UNMOVED, ComesFrom, made_by_others
+from hlo_lower.ops.origins import MOVED_OR_ALONE, UNMOVED, ComesFrom
 from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, hold_operand, module, over_each
 
 SIDED = (names.SUBTRACT, names.DIVIDE)
 """Arithmetic that is another where its sides are swapped."""
 
 UNTURNED = UNMOVED | (MOVED_OR_ALONE - {names.TRANSPOSE})
-"""What no transpose is made for. Products, convolutions, windows and gathers are converted with one behind them."""
+"""What no transpose is made for. Products of batches, convolutions, windows and gathers get one behind."""
+
+
+def _may_turn(made: Node | None) -> bool:
+    """Whether an op is a transpose, or is converted with one behind it."""
+    if made is None or made.name in UNTURNED:
+        return False
+    return made.name != names.DOT_GENERAL or bool(mlir.dot_dimension_numbers(made.raw).lhs_batching_dimensions)
 
 
 class _Swapped:
     """Whether the left side may be computed as a constant, and the right one may be a transpose."""
 
     def __init__(self, graph: Graph) -> None:
-        self._is_turned = ComesFrom(graph, made_by_others(UNTURNED), MOVED_OR_ALONE)
+        self._is_turned = ComesFrom(graph, _may_turn, MOVED_OR_ALONE)
         self._is_given = ComesFrom(graph, lambda made: made is None or made.name == names.OPTIMIZATION_BARRIER, None)
 
     def __call__(self, node: Node) -> bool:

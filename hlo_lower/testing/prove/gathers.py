@@ -95,6 +95,8 @@ def gather_cases(rule: Rule) -> Iterator[ProofCase]:
     target = TARGETS[GatherStrategy(forms[0])] if is_not_taken else _CLAMPS_NOT
     if TakenGather.ORDERED in rule.constraints["taken"]:
         target = Target("npu", refused_forms=[ORDERED_WINDOWS.word])
+    if TakenGather.AT_OTHERS in rule.constraints["taken"]:
+        target = Target("npu", refused={SCATTER: "lowered"}, op_dtypes={GATHER: ["i32", "f32", "i1"]})
     if TakenGather.ROWS in rule.constraints["taken"]:
         target = Target("npu", refused_forms=[ROWS.word])
     is_clamped = TakenGather.WHOLE in rule.constraints["taken"]
