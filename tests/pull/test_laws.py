@@ -201,6 +201,7 @@ BROKEN = {
         (elementwise, '"multiply", [args[0], args[0]]', '"add", [args[0], args[0]]'),
         (floats, 'return self.float("add", [args[0], self.negate(args[1], element)], element)', "return args[0]"),
         (floats, "z3.Extract(element.bits - 1, element.bits - 1, term) == 1, -", "z3.BoolVal(False), -"),
+        (floats, 'in ("maximum", "minimum") and args[0].eq(args[1]):', 'in ("maximum", "minimum"):'),
     ],
     "folding": [
         (folding, "iter(at.place[len(batching[0]) :])", "iter(at.place)"),
