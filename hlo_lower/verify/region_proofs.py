@@ -138,7 +138,6 @@ class RegionProofs:
     _ranges: dict[tuple[Program, str], Ranges] = field(default_factory=dict[tuple[Program, str], Ranges])
     _hopeless: list[set[Op]] = field(default_factory=list[set[Op]])
     _has_sorts: dict[Program, bool] = field(default_factory=dict[Program, bool])
-    _names: dict[Program, frozenset[str]] = field(default_factory=dict[Program, frozenset[str]])
     _vain: float = 0.0
     _derived: int = 0
 
@@ -206,20 +205,13 @@ class RegionProofs:
 
     def _approximates(self, region: Region) -> bool:
         """Whether a version has an op that each compiler rounds in its own way, such as log_plus_one, and the other has
-        it nowhere: so it has a formula for it, which producers of its inputs make no more equal.
+        it nowhere. The other one has a formula then, and producers of the inputs make that no more equal.
         """
         others = region.pair.second, region.pair.first
         return any(
-            {op.name for op in ops_within(ops)} & BY_ALGORITHM - self._names_in(other.program)
+            {op.name for op in ops_within(ops)} & BY_ALGORITHM - other.program.op_names
             for other, ops in zip(others, (region.first, region.second), strict=True)
         )
-
-    def _names_in(self, program: Program) -> frozenset[str]:
-        """The names of all ops of a program."""
-        if program not in self._names:
-            ops = [op for op in dict.fromkeys(program.makers) if op is not None]
-            self._names[program] = frozenset(op.name for op in ops_within(ops))
-        return self._names[program]
 
     def _behind_orders(self, region: Region) -> Iterator[Region]:
         """A region that reads or writes at indices, and has no input in order, with producers up to one that is."""

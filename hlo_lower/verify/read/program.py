@@ -205,6 +205,11 @@ class Program:
                 found.add(value)
         return frozenset(found)
 
+    @cached_property
+    def op_names(self) -> frozenset[str]:
+        """The names of all operations, those in bodies included."""
+        return frozenset(op.name for op in dict.fromkeys(self.makers) if op is not None)
+
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
         return mlir.read_tensor_type(self.types[value])
