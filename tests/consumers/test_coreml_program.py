@@ -94,6 +94,10 @@ WITHIN = {
     "a branch": "%r = case(%i) { %z = reshape %y -> 14xf32; return %z } { return %x }",
     "a branch, with a broadcast": "%r = case(%i) { %b = broadcast_in_dim %y, dims = [0, 2] -> 2x1x7xf32;"
     " %e = exponential %b; %z = reshape %e -> 14xf32; return %z } { return %x }",
+    "a branch, behind a slice of it all": "%r = case(%i) { %s = slice %y [0:2, 0:7]; %z = reshape %s -> 14xf32;"
+    " return %z } { return %x }",
+    "a branch, in a product": "%r = case(%i) { %w = constant 1.0 : 2x7x14xf32;"
+    " %z = dot_general %y, %w, contracting_dims = [0, 1] x [0, 1] -> 14xf32; return %z } { return %x }",
     "a loop that passes it on": "%n = constant 0 : i32; %o = constant 1 : i32;"
     " %k, %r, %v = while(%a = %n, %b = %x, %c = %y) cond { %p = compare LT, %a, %i; return %p }"
     " do { %d = add %a, %o; %z = reshape %c -> 14xf32; %s = add %b, %z; return %d, %s, %c }",
@@ -102,7 +106,7 @@ WITHIN = {
 
 @pytest.mark.parametrize("name", WITHIN)
 def test_what_a_region_reshapes_is_not_merged_with_what_stands_outside(name):
-    """coremltools merges both and ends with a KeyError; what becomes of it is derived."""
+    """coremltools merges both and ends with a KeyError; held apart, they give XLA's numbers."""
     text = module("%i: i32, %x: 14xf32", f"%y = reshape %x -> 2x7xf32; {WITHIN[name]}")
     with pytest.raises(RefusedError, match="KeyError"):
         coreml.compile_module(text)

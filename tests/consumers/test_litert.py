@@ -565,6 +565,7 @@ CHOSEN_DIVISORS = [
     ("%q = compare EQ, %x, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", True),
     ("%q = compare EQ, %y, %z; %i = select %q, %o, %y; %d = select %p, %c, %i", True),
     ("%q = compare EQ, %y, %z; %i = select %q, %c, %y; %b = reverse %i, dims = [0]; %d = select %p, %c, %b", True),
+    ("%q = compare EQ, %y, %z; %b = or %p, %q; %i = reverse %y, dims = [0]; %d = select %b, %c, %i", True),
 ]
 
 

@@ -115,3 +115,19 @@ def test_what_stays_is_told():
     assert [(one.op, one.reason["note"]) for one in lowered.refused] == [
         ("stablehlo.reshape", "on 6 dims, more than 5"),
     ]
+
+
+def test_a_function_that_a_composite_names_keeps_its_dims():
+    """What a composite is given, and gives, has the types of its decomposition."""
+    shape = "tensor<2x2x2x2x2x2xf32>"
+    text = f"""
+    func.func public @main(%x: {shape}) -> {shape} {{
+      %y = stablehlo.composite "a.negate" %x {{decomposition = @inner}} : ({shape}) -> {shape}
+      %r = call @inner(%y) : ({shape}) -> {shape}
+      return %r : {shape}
+    }}
+    func.func private @inner(%d: {shape}) -> {shape} {{
+      %n = stablehlo.negate %d : {shape}
+      return %n : {shape}
+    }}"""
+    assert f"call @inner(%0) : ({shape}) -> {shape}" in hl.lower(text, target=FEW).text
