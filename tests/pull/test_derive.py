@@ -458,6 +458,22 @@ def test_what_differs_is_not(name):
     assert found.reason
 
 
+@pytest.mark.parametrize(
+    ("others", "results", "reason"),
+    [
+        ("%x: 4xi64, %y: 4xi64", "%r", "arguments of different types"),
+        ("%x: 4xi32, %y: 2x2xi32", "%r", "arguments of different types"),
+        ("%x: 4xi32", "%r", "a different number of arguments or results"),
+        ("%x: 4xi32, %y: 4xi32", "%r, %r", "a different number of arguments or results"),
+    ],
+)
+def test_modules_of_two_signatures_are_not_derived(others, results, reason):
+    body = "%c = constant 5.0 : 4xf32; %r = tanh %c"
+    one, other = module("%x: 4xi32, %y: 4xi32", body), module(others, body, results)
+    assert all(derive(text, text) for text in (one, other))
+    assert derive(one, other).reason == reason == derive(other, one).reason
+
+
 def test_a_choice_of_0_and_2_is_none_of_0_and_1():
     """Alone, so that the cases above that the default run takes stay the same."""
     assert derive(*of_twos()).status == "open"

@@ -260,10 +260,24 @@ def _at_variables(at: At) -> Pull:
     return (yield from MANY.get(at.op.name, congruence.same_function)(at))
 
 
+def _may_be_one(first: mlir.TensorType | None, second: mlir.TensorType | None) -> bool:
+    """Whether arguments of these types may hold the same: a dim that is not static may be any."""
+    if first is None or second is None:
+        return first is second
+    if first.element_name != second.element_name or len(first.shape) != len(second.shape):
+        return False
+    return all(a == b or None in (a, b) for a, b in zip(first.shape, second.shape, strict=True))
+
+
 def _open(prover: Prover) -> str:
     """Why the outputs were not shown to be equal; "" where they were."""
     try:
-        ends = [program.entries["main"].returned for program in prover.programs]
+        mains = [program.entries["main"] for program in prover.programs]
+        taken, ends = [main.arguments for main in mains], [main.returned for main in mains]
+        if len(taken[0]) != len(taken[1]) or len(ends[0]) != len(ends[1]):
+            return "a different number of arguments or results"
+        if not all(map(_may_be_one, *(map(prover.programs[k].type_of, taken[k]) for k in (0, 1)))):
+            return "arguments of different types"
         for first, second in zip(*ends, strict=True):
             types = [prover.type_of_function(side, value) for side, value in enumerate((first, second))]
             shapes = [shape for shape, _ in types]
