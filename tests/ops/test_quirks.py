@@ -60,8 +60,8 @@ def test_its_cure_leaves_none(quirk):
 def test_its_cure_is_equal(quirk):
     """What becomes of the reproducer is verified against it.
 
-    Equal is what the specification says: between the elements of a dilated operand are zeros, and XLA multiplies them by
-    no infinity.
+    Equal is what the specification says: between the elements of a dilated operand are zeros. XLA multiplies them by no
+    infinity.
     """
     verdict = hl.verify(quirk.reproducer, hl.lower(quirk.reproducer, target=target_of(quirk)))
     assert verdict.ok, verdict.lines()

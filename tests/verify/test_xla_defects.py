@@ -176,6 +176,10 @@ GROUPED = """%r = convolution(%x, %k) dim_numbers = [f, b, 0]x[i, 0, o]->[0, b, 
   {batch_group_count = 3 : i64, feature_group_count = 1 : i64} -> 3x1x6xf32""".replace("\n", " ")
 KERNEL = np.ones((2, 2, 6), np.float32)
 KERNEL[:, :, 2:4] = np.inf
+CUT = """%r = convolution(%x, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {{pad = {}}}
+  {{batch_group_count = 1 : i64, feature_group_count = 1 : i64}} -> 1x6x6x2x{}""".replace("\n", " ")
+ENDING = np.full((1, 6, 6, 2), 8.0)
+ENDING[:, -1] = 4
 MINUS = {
     "f64": ("0.0", np.full(8, -0.0)),
     "complex<f32>": ("(0.0, 0.0)", np.full(8, complex(-0.0, -0.0), np.complex64)),
@@ -218,6 +222,16 @@ MINUS = {
             module("%x: 2x3x4xf32, %k: 2x2x6xf32", GROUPED),
             [np.full((2, 3, 4), 2, np.float32), KERNEL],
             [np.broadcast_to([8.0, 8, np.inf, np.inf, 8, 8], (3, 1, 6))],
+        ),
+        # a convolution reads the zeros behind its operand, not beyond them, where elements are cut off in front of it
+        *(
+            (
+                module(f"%x: 1x7x7x2x{kind}, %k: 2x2x2x2x{kind}", CUT.format(pad, kind)),
+                [np.ones((1, 7, 7, 2), dtype), np.ones((2, 2, 2, 2), dtype)],
+                [right],
+            )
+            for kind, dtype in (("f32", np.float32), ("f16", np.float16))
+            for pad, right in (("[[-1, 1], [0, 0]]", ENDING), ("[[0, 0], [-1, 1]]", ENDING.swapaxes(1, 2)))
         ),
         # a pad that takes elements away, also of those that it puts between
         *(

@@ -24,7 +24,6 @@ from hlo_lower.ops.quirks.integer_products import NARROW_CONVOLUTION
 from hlo_lower.ops.quirks.sums import (
     BATCH_GROUPS,
     CONTRACTED_APART,
-    CUT_OPERAND,
     DILATED_KERNEL,
     DILATED_OPERAND,
     EMPTY_SUM,
@@ -191,9 +190,7 @@ def _spread(build: Builder, found: Convolution, value: Value) -> Value:
     return value
 
 
-@lowers_convolution(
-    needs={RefusedForm.of(PADDED_CHANNEL), RefusedForm.of(CUT_OPERAND)}, form="the operand padded with zeros first"
-)
+@lowers_convolution(needs={RefusedForm.of(PADDED_CHANNEL)}, form="the operand padded with zeros first")
 def padded_operand_to_pad(op: PlainLowering) -> Sequence[Value]:
     """Pad the operand with zeros, and convolve the result without padding.
 

@@ -227,22 +227,6 @@ PADDED_CHANNEL = Quirk(
 )
 
 
-def _is_cut_and_padded(_graph: Graph, node: Node) -> bool:
-    """Whether a convolution cuts its operand off in front of a dim, and pads it behind that."""
-    found = node.padding(len(node.operand(0).static_shape) - 2)
-    return any(low < 0 < high for low, high in zip(found[::2], found[1::2], strict=True))
-
-
-CUT_OPERAND = Quirk(
-    "convolution of what is cut off in front and padded behind",
-    (names.CONVOLUTION,),
-    {"litert": "it reads beyond the end of the operand, another number in each run"},
-    "a `pad`, and the convolution of that",
-    _convolution("1x7x7x2xf32", "2x2x2x2xf32", "1x6x6x2xf32", "pad = [[-1, 1], [0, 0]]"),
-    _is_cut_and_padded,
-    (Rules("op", ("padded_operand_to_pad",)),),
-)
-
 DILATED_KERNEL = Quirk(
     "convolution by a computed dilated kernel",  # an atrous one
     (names.CONVOLUTION,),

@@ -250,7 +250,8 @@ def _content(constant: mlir.RawOperation) -> bytes:
 # reversal or the sum would be equal to what is run of the one that has it.
 #
 # A convolution in groups of its batch is computed of all groups, those of others times 0: NaN of infinite kernels.
-# In groups of features it is right.
+# In groups of features it is right. A convolution of f32 or f16 of two dims, whose operand is cut off in front of a dim
+# and padded behind it, reads beyond the end of that operand, other numbers in each run; a slice cuts it off.
 #
 # A sum that reduces one element from 0.0 becomes a reshape: how often the start comes in is the implementation's
 # (StableHLO, `reduce`), so the sign of a zero is not said. Reductions that promote their elements XLA does not compile.
@@ -300,7 +301,7 @@ def write_out_omitted(module: mlir.RawModule) -> None:
     from a start that counts, zeros that are added, integers that may be 0 and divide others, unsigned starts of slices,
     and what leading zeros are counted of. Kernels are reversed
     in front of convolutions, which take groups of features for those of the batch; scatters go into arrays instead of
-    scalars, a slice cuts edges off, and numbers are rounded once.
+    scalars, a slice cuts edges off, also of what a convolution pads behind them, and numbers are rounded once.
     """
     known: dict[mlir.RawValue, Array | None] = {}
     for op in mlir.find_named(module.operation, DIVISIONS)[0]:
@@ -313,6 +314,7 @@ def write_out_omitted(module: mlir.RawModule) -> None:
     for op in reversed(ops):  # what stands in a region before what holds it, which may go
         if op.name == names.CONVOLUTION:
             _reverse_kernel(op)
+            _cut_operand(op)
             _group_features(op)
         elif op.name == names.CONVERT:
             _round_once(op)
@@ -365,6 +367,24 @@ def _reverse_kernel(convolution: mlir.RawOperation) -> None:
             "reverse", [kernel], kernel.type, dimensions=mlir.dense_i64(dims)
         )
         del given["window_reversal"]
+
+
+def _cut_operand(convolution: mlir.RawOperation) -> None:
+    """Equal: a negative edge takes elements away. Of a dilated operand XLA reads the right ones."""
+    given, value = convolution.attributes, convolution.operands[0]
+    edges = mlir.dense_integers(given["padding"]) if "padding" in given else ()
+    steps = mlir.integers_of(given["lhs_dilation"]) if "lhs_dilation" in given else (1,) * (len(edges) // 2)
+    ends = list(zip(edges[::2], edges[1::2], strict=True))
+    cut = [k for k, (low, high) in enumerate(ends) if low < 0 < high and steps[k] == 1]
+    if not cut or not mlir.is_static(value.type):
+        return
+    dims, limit = mlir.convolution_spatial_dimensions(convolution), list(mlir.static_shape(value.type))
+    start = [0] * len(limit)
+    for k in cut:
+        start[dims[k][0]] = -ends[k][0]
+        ends[k] = (0, ends[k][1])
+    convolution.operands[0] = OpsBeside(convolution).slice(value, start, limit)
+    given["padding"] = mlir.dense_attribute(np.array(ends, np.int64), mlir.tensor_type([len(ends), 2], "i64"))
 
 
 def _group_features(convolution: mlir.RawOperation) -> None:
