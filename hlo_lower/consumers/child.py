@@ -28,6 +28,11 @@ class DiedError(Exception):
     """The child died: how, and its last words."""
 
 
+FILLED = {"MALLOC_PERTURB_": "165"}
+"""glibc fills what it hands out with 0x5A and what is given back with 0xA5: what a consumer reads before it was written,
+or beyond an array, is no zero."""
+
+
 class LateError(Exception):
     """The child was not done in time, and has been ended."""
 
@@ -42,7 +47,7 @@ class ConsumerProcess:
         self._is_ready = False
         self._started = time.monotonic()
         command = [sys.executable, "-m", "hlo_lower.consumers.consumer_worker", consumer.driver, str(memory)]
-        environment = {**os.environ, **consumer.environment}
+        environment = {**os.environ, **FILLED, **consumer.environment}
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,

@@ -31,6 +31,7 @@ ERRORS = {
 }
 MADE = {
     "wrong": lambda a: a * 2 + 1,
+    "unwritten": lambda a: a * 2 + np.empty(1 << 20, np.uint8)[9],
     "wrong_later": lambda a: a * 2 if a.flat[0] == 1 else a,
     "logits": lambda a: np.append(a * 2, np.float32(-1e30)),
     "no_logits": lambda a: np.append(a * 0, np.float32(-1e30)),
@@ -108,13 +109,14 @@ def gone(file, seconds=10):
     return not any(map(is_alive, processes))
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(9)
 @pytest.mark.parametrize(
     ("text", "result", "message", "cause", "stage"),
     [
         ("double", "right", "", "", "run"),
         ("convert", "crashed", "it gave the results of 0 of 1 runs", "", "run"),
         ("wrong", "wrong", "run 1 (in range): result 0 at [0]: expected 2.0, got 3.0 (3 elements differ", "", "run"),
+        ("unwritten", "wrong", "run 1 (in range): result 0 at [0]: expected 2.0, got 92.0 (3 elements", "", "run"),
         ("few", "wrong", "run 1 (in range): result 0 at []: expected 1 results, got 0 results", "", "run"),
         ("refuse", "refused", "cannot take it", "stablehlo.sort", "compile"),
         ("refuse_at_run", "refused", "not with these arguments", "", "run"),
