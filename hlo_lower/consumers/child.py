@@ -29,8 +29,8 @@ class DiedError(Exception):
 
 
 FILLED = {"MALLOC_PERTURB_": "165"}
-"""glibc fills what it hands out with 0x5A and what is given back with 0xA5: what a consumer reads before it was written,
-or beyond an array, is no zero."""
+"""glibc fills what it hands out with 0x5A and what is given back with 0xA5: what a consumer reads before it was
+written, or beyond an array, is no zero."""
 
 
 class LateError(Exception):

@@ -55,7 +55,7 @@ def test_a_wrong_rule_is_not_derived(what):
     assert not derived(*both(SEEN[what], changed(*RULES[what])))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_ops_on_cut_operands_are_told_apart(case):
     """An op on cut operands is a part of the op only where it gives it."""

@@ -499,7 +499,7 @@ def summed_up_to(most, other=0):
 
 
 EQUAL = {
-    "a loop that ends within 200": summed_up_to(200),
+    "a loop that ends within 20": summed_up_to(20),
     # XLA itself rounds an i32 and an f64 twice on their way to bf16
     **{names: at_once(*names.split()) for names in ("i16 f32 bf16", "f16 f32 f64 bf16")},
     "integers that floats hold": (product_of_bytes(1024, "i32"), product_of_bytes(1024, "f32")),
