@@ -10,6 +10,7 @@ from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
 from hlo_lower.ops.bounds import largest_of, source_of
+from hlo_lower.ops.origins import CALL
 from hlo_lower.ops.quirks.quirk import Place as When
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module, over_each
 from hlo_lower.ops.spec import RESHAPING
@@ -381,6 +382,61 @@ WRITTEN_COMPLEX = Quirk(
             "write-parts",
             "writes complex numbers part by part into constants",
             write_parts,
+            When.LAST,
+        ),
+    ),
+    is_reported=False,
+)
+
+
+def _is_shared_with_call(_graph: Graph, node: Node) -> bool:
+    """Whether a call and an op beside it read what a reshape gives."""
+    readers = {user.name == CALL for user in node.result().users}
+    return readers == {True, False}
+
+
+@over_each(names.RESHAPE)
+def reshape_for_calls(graph: Graph, node: Node) -> None:
+    """Give each call that reads a reshape one of its own.
+
+    Equal: the two are one op twice.
+    """
+    if not node.is_static or not _is_shared_with_call(graph, node):
+        return
+    result, value = node.result(), node.operand(0)
+    for use in list(result.raw.uses):
+        call = use.owner.operation
+        if call.name == CALL:
+            call.operands[use.operand_number] = Builder.before(Node(call)).reshape(value, result.static_shape).raw
+
+
+SHARED_WITH_CALL = Quirk(
+    "reshape read by a call and by an op",
+    (names.RESHAPE,),
+    {"iree": "its compiler ends in a segmentation fault, if the function computes what a `reduce` beside it reads"},
+    "a `reshape` of its own for the call",
+    """func.func public @main(%x: tensor<4x5xi1>) -> tensor<20xi32> {
+  %z = stablehlo.constant dense<0> : tensor<i32>
+  %r = stablehlo.reshape %x : (tensor<4x5xi1>) -> tensor<20xi1>
+  %a = call @widen(%r) : (tensor<20xi1>) -> tensor<20xi32>
+  %b = stablehlo.convert %r : (tensor<20xi1>) -> tensor<20xi32>
+  %s = stablehlo.reduce(%b init: %z) applies stablehlo.add across dimensions = [0]
+    : (tensor<20xi32>, tensor<i32>) -> tensor<i32>
+  %t = stablehlo.broadcast_in_dim %s, dims = [] : (tensor<i32>) -> tensor<20xi32>
+  %c = stablehlo.add %a, %t : tensor<20xi32>
+  return %c : tensor<20xi32>
+}
+func.func private @widen(%x: tensor<20xi1>) -> tensor<20xi32> {
+  %r = stablehlo.convert %x : (tensor<20xi1>) -> tensor<20xi32>
+  return %r : tensor<20xi32>
+}
+""",
+    _is_shared_with_call,
+    (
+        Rewrite(
+            "reshape-for-calls",
+            "reshapes for calls what is read beside them, too",
+            reshape_for_calls,
             When.LAST,
         ),
     ),
