@@ -54,7 +54,10 @@ def widens(_graph: Graph, node: Node) -> bool:
 WIDER_PRODUCT = Quirk(
     "dot_general to a wider type",
     (names.DOT_GENERAL, names.CONVOLUTION),
-    {"mps": "it multiplies and adds in the operands' type, and goes on with the result as if it were of the other"},
+    {
+        "mps": "it multiplies and adds in the operands' type, and goes on with the result as if it were of the other",
+        "coreml": "it goes on with a result of the operands' type, and rejects what computes with it",
+    },
     "the same of converted operands",
     module(
         "%x: tensor<2x4xbf16>, %y: tensor<4x3xbf16>",
