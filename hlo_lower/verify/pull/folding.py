@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hlo_lower.base.element_types import HALF_FLOATS, ElementType
+from hlo_lower.base.element_types import HALF_FLOATS, ElementType, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import COMBINING, identity_of
 from hlo_lower.verify.pull.beyond import Beyond
@@ -39,7 +39,7 @@ from hlo_lower.verify.pull.terms import (
     symbols_of,
     value_of,
 )
-from hlo_lower.verify.read.program import Body, ValueId
+from hlo_lower.verify.read.program import Body, Op, ValueId
 
 Terms: TypeAlias = Generator[Ask, Term, list[Term]]
 Step: TypeAlias = Callable[[At, Term, list[Term]], Terms]
@@ -544,9 +544,10 @@ def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], 
       terms: of each operand the element at a position.
       bound, sizes: the positions that are bound, and how many there are.
     """
-    element, names = at.element, list[str]()
+    element, names, given = at.element, list[str](), list[str]()
     for k, term in enumerate(terms):
         its = at.operand_type(k)[1]
+        given.append(its.name)
         if its.name in HALF_FLOATS:
             at.use("half floats")
             term, its = at.numbers.widen(term, its), F32
@@ -564,12 +565,11 @@ def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], 
         found = _chosen_sum(deep, terms, bound, _varying(sizes)[0])
         if found is not None:
             return found
-    told = {a: str(t) for a, t in mlir.attributes_of(at.op.raw).items() if a in ("precision_config", "algorithm")}
-    told = {a: t for a, t in told.items() if "HIGH" in t or a == "algorithm"}
+    wide = F32 if element.name in HALF_FLOATS else element
+    told = _asked_of(at.op, given, wide.name)
     if names[0] == names[1] and not told:
         at.use("commutes")
         terms.sort(key=lambda term: sorted(_input_symbols(term)))
-    wide = F32 if element.name in HALF_FLOATS else element
     key = ("dot_general", tuple(sorted(names)), _varying(sizes), str(sorted(told.items())), wide.name)
     if at.prover.reassociated:
         found = in_any_order(deep, (*key[:2], key[3], wide.name), terms, bound, sizes, wide)
@@ -577,6 +577,24 @@ def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], 
         kind = (*key[:2], key[3], IN_ORDER, key[4])
         found = at.prover.occurrence(at, kind, terms, bound, sort_of(wide), sizes=key[2])
     return at.numbers.narrow(found, element) if wide is not element else found
+
+
+HIGHEST = "#stablehlo<precision HIGHEST>"
+COUNTS = ("lhs_component_count", "rhs_component_count", "num_primitive_operations")
+ONE_STEP = {**dict.fromkeys(COUNTS, "1"), "allow_imprecise_accumulation": "false"}
+"""What an algorithm says beside its types that takes each operand as it is, multiplies once, and sums exactly so."""
+
+
+def _asked_of(op: Op, given: Sequence[str], sums: str) -> dict[str, str]:
+    """How well a product is to be computed: an algorithm of one step, which rounds neither operand and sums in this
+    type, is the highest precision."""
+    told = {a: str(t) for a, t in op.attributes if a in ("precision_config", "algorithm")}
+    asked = mlir.dot_algorithm(op.raw)
+    types = [element_type(asked.get(f"{side}_precision_type", "")) for side in ("lhs", "rhs")]
+    is_held = all(own.name == its or own.holds(element_type(its)) for own, its in zip(types, given, strict=True))
+    if is_held and asked.items() >= (ONE_STEP | {"accumulation_type": sums}).items():
+        return {"precision_config": f"[{HIGHEST}, {HIGHEST}]"}
+    return {a: t for a, t in told.items() if "HIGH" in t or a == "algorithm"}
 
 
 def _product(first: Term, second: Term) -> Term:
