@@ -220,6 +220,10 @@ RIGHT = {
         lambda x, y: jnp.dot(x, y, preferred_element_type=jnp.float32) * np.float32(0.3),
         (drawn(4, 9).astype(np.float16), drawn(9, 4).astype(np.float16)),
     ),
+    "a cache of four bits": (
+        lambda x, u, i: (x.at[i].set((u * 9).astype(x.dtype)), x.astype(jnp.float32)),
+        (drawn(5, 3, dtype=np.int32).astype("int4"), drawn(3), np.int32(1)),
+    ),
     "rows of bytes, rolled": (
         jax.vmap(lambda x, s: jnp.roll(x, s, 0)),
         (drawn(3, 4, dtype=np.int32).astype(np.int8), drawn(3, dtype=np.int32)),
