@@ -337,6 +337,15 @@ def product_of(kind, told="precision = [HIGHEST, HIGHEST]"):
     return module(f"%x: 2x8x64x{kind}, %y: 2x64x8x{kind}", f"%r = dot_general %x, %y, {dims}, {told} -> 2x8x8xf32")
 
 
+def beside_its(op, *, wide=False, kind="f16"):
+    """What rows of half floats have beside their extreme, or another fold; wide: it is rounded at the end alone."""
+    given, start = ("f32", "%w = convert %x -> 64x8xf32") if wide else (kind, f"%w = reshape %x -> 64x8x{kind}")
+    body = f"""{start}; %z = constant 0.5 : {given}
+    %r = reduce(%w init: %z) applies stablehlo.{op} across dimensions = [1]
+    %s = broadcast_in_dim %r, dims = [0] -> 64x8x{given}; %d = subtract %w, %s; %e = convert %d -> 64x8x{kind}"""
+    return module(f"%x: 64x8x{kind}", body, "%e")
+
+
 EQUAL = {
     "floats by their bits and by a sum": (uniform(BITS), uniform(as_sum(1.0))),
     "a logarithm of what is not 0": (unary("%r = log %x"), logarithm()),
@@ -382,10 +391,13 @@ EQUAL = {
     "an algorithm of the operands' own type": (by_algorithm(), product_of("bf16")),
     "one that takes bf16 as f32": (by_algorithm(types="f32"), product_of("bf16")),
     "one of 8 bits": (by_algorithm(*EIGHT * 2), product_of(*EIGHT)),
+    "an extreme of f16 in f32": (beside_its("maximum"), beside_its("maximum", wide=True)),
+    "one of bf16": (beside_its("minimum", kind="bf16"), beside_its("minimum", wide=True, kind="bf16")),
     "a square": (unary(f"%r = chlo.square %x : {SQUARE} -> {SQUARE}"), unary("%r = multiply %x, %x")),
 }
 
 DIFFERENT = {
+    "a sum of f16 that is not rounded": (beside_its("add"), beside_its("add", wide=True)),
     "an algorithm that rounds what is multiplied": (by_algorithm("f32"), product_of("f32")),
     "one of several steps": (by_algorithm(steps=3), product_of("bf16")),
     "one that sums in another type": (by_algorithm(types="f64", sums="f64"), product_of("bf16")),
