@@ -8,6 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from hlo_lower.base.element_types import element_type_of
 from hlo_lower.base.errors import InputError
 from hlo_lower.consumers.consumer_outcome import Array, ConsumerRun
 from hlo_lower.consumers.rounding import Rounding, rounding_of
@@ -140,7 +141,7 @@ def _as(array: Array, wanted: jax.ShapeDtypeStruct, what: str) -> Array:
     if array.dtype.kind == "c" and wanted.shape == (*array.shape, 2) and dtype.itemsize * 2 == array.dtype.itemsize:
         parts: Array = np.stack([np.real(array), np.imag(array)], axis=-1)
         return parts if what == "argument" else array  # of what is computed the numbers are compared
-    if array.shape != wanted.shape or not {array.dtype.kind, dtype.kind} <= set("iu"):
+    if array.shape != wanted.shape or min(element_type_of(one).integer_bits for one in (array.dtype, dtype)) < 2:
         told = f"{array.dtype}{list(array.shape)} and {dtype}{list(wanted.shape)}"
         raise ValueError(f"{what}s of {told}")
     narrow = array.astype(dtype)

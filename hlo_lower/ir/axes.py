@@ -101,16 +101,18 @@ def shift_along(build: Builder, value: Value, step: int, filling: Value) -> Valu
     return build.pad(kept, filling, [0, step, *(0 for _ in shape[2:])], [0] * len(shape))
 
 
+def highest_precision() -> dict[str, mlir.RawAttribute]:
+    """The attribute of a product that rounds neither operand."""
+    highest = "#stablehlo<precision HIGHEST>"
+    return {"precision_config": mlir.parse_attribute(f"[{highest}, {highest}]")}
+
+
 def matrix_products(build: Builder, left: Value, right: Value) -> Value:
     """The products of matrices, at highest precision: [*B, D, N] with [*B, N, W] to [*B, D, W]."""
     (*batch, d, _), w = left.static_shape, right.static_shape[-1]
     along = list(range(len(batch)))
     numbers = f"lhs_batching_dimensions = {along}, rhs_batching_dimensions = {along}, "
     numbers += f"lhs_contracting_dimensions = [{len(along) + 1}], rhs_contracting_dimensions = [{len(along)}]"
-    highest = "#stablehlo<precision HIGHEST>"
-    attributes = {
-        "dot_dimension_numbers": mlir.parse_attribute(f"#stablehlo.dot<{numbers}>"),
-        "precision_config": mlir.parse_attribute(f"[{highest}, {highest}]"),
-    }
+    attributes = {"dot_dimension_numbers": mlir.parse_attribute(f"#stablehlo.dot<{numbers}>"), **highest_precision()}
     result = mlir.tensor_type((*batch, d, w), mlir.tensor_element(left.raw.type))
     return build.op("stablehlo.dot_general", [left, right], [result], attributes).results[0]

@@ -716,6 +716,11 @@ def dot_attributes(
     return found
 
 
+def dot_algorithm(operation: RawOperation) -> dict[str, str]:
+    """What the algorithm of a product says, by its names ("accumulation_type": "f32"); empty without one."""
+    return dict(re.findall(r"(\w+) = (\w+)", str(attributes_of(operation).get("algorithm", ""))))
+
+
 @dataclass(frozen=True)
 class ConvolutionNumbers:
     """The dims of a convolution's batch and features, in its input, kernel and output."""

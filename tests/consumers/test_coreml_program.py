@@ -216,6 +216,18 @@ RIGHT = {
     "a scan": (lambda x: lax.scan(lambda c, y: (c * 0.5 + y, c), x[0], x), (drawn(4, 9),)),
     "attention": (lambda q, k: jax.nn.softmax(q @ k.T) @ k, (drawn(4, 9), drawn(5, 9))),
     "a product of integers": (lambda x, y: x @ y, (drawn(4, 9, dtype=np.int32), drawn(9, 4, dtype=np.int32))),
+    "a product of f16 in f32": (
+        lambda x, y: jnp.dot(x, y, preferred_element_type=jnp.float32) * np.float32(0.3),
+        (drawn(4, 9).astype(np.float16), drawn(9, 4).astype(np.float16)),
+    ),
+    "a cache of four bits": (
+        lambda x, u, i: (x.at[i].set((u * 9).astype(x.dtype)), x.astype(jnp.float32)),
+        (drawn(5, 3, dtype=np.int32).astype("int4"), drawn(3), np.int32(1)),
+    ),
+    "rows of bytes, rolled": (
+        jax.vmap(lambda x, s: jnp.roll(x, s, 0)),
+        (drawn(3, 4, dtype=np.int32).astype(np.int8), drawn(3, dtype=np.int32)),
+    ),
     "names of elements in a loop": (
         lambda x: lax.fori_loop(0, 3, lambda _, y: jnp.concatenate([y[:1], y[2:], y[1:2]]) * 1, x),
         (drawn(9),),

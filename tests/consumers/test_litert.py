@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -412,6 +413,21 @@ def test_the_place_of_an_extreme_of_narrow_integers(judge, op, element):
     assert lowered.refused == ()
     found = judge.judge(lowered.text, reference.runs, reference.rounding)
     assert found.result == "right", found.message
+
+
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize("element", ["int4", "uint4"])
+def test_a_cache_of_four_bits_is_stored_in_more(judge, element):
+    """No array of it can be given to the interpreter; sums wrap around as before."""
+    cache, row = jax.ShapeDtypeStruct((5, 3), element), jax.ShapeDtypeStruct((3,), element)
+    write = hl.export(lambda x, u, i: (x.at[i].set(u + u), x.astype("float32")), cache, row, np.int32(1))
+    text, lowered = write.mlir_module(), hl.lower(write, target="litert")
+    assert lowered.refused == ()
+    reference = reference_of(text).for_signature_of(lowered.text)
+    found = judge.judge(lowered.text, reference.runs, reference.rounding)
+    assert found.result == "right", found.message
+    assert judge.judge(text, reference_of(text).runs, reference.rounding).result == "refused"
 
 
 def test_an_extreme_from_another_number_keeps_it():

@@ -321,6 +321,31 @@ def divided_root(over="1.0"):
     return unary(f"%s = sqrt %x; %c = constant {over} : {MANY}xf32; %r = divide %c, %s")
 
 
+EIGHT = ("f8E4M3FN",)
+
+
+def by_algorithm(kind="bf16", types="bf16", sums="f32", steps=1, *, is_imprecise="false"):
+    """A product by an algorithm that takes its operands as of one type, and sums in another one."""
+    told = f"algorithm = <lhs_precision_type = {types}, rhs_precision_type = {types}, accumulation_type = {sums}, "
+    told += f"lhs_component_count = 1, rhs_component_count = 1, num_primitive_operations = {steps}, "
+    return product_of(kind, f"{told}allow_imprecise_accumulation = {is_imprecise}>")
+
+
+def product_of(kind, told="precision = [HIGHEST, HIGHEST]"):
+    """A product of two batches of matrices, with how it is computed."""
+    dims = "batching_dims = [0] x [0], contracting_dims = [2] x [1]"
+    return module(f"%x: 2x8x64x{kind}, %y: 2x64x8x{kind}", f"%r = dot_general %x, %y, {dims}, {told} -> 2x8x8xf32")
+
+
+def beside_its(op, *, wide=False, kind="f16"):
+    """What rows of half floats have beside their extreme, or another fold; wide: it is rounded at the end alone."""
+    given, start = ("f32", "%w = convert %x -> 64x8xf32") if wide else (kind, f"%w = reshape %x -> 64x8x{kind}")
+    body = f"""{start}; %z = constant 0.5 : {given}
+    %r = reduce(%w init: %z) applies stablehlo.{op} across dimensions = [1]
+    %s = broadcast_in_dim %r, dims = [0] -> 64x8x{given}; %d = subtract %w, %s; %e = convert %d -> 64x8x{kind}"""
+    return module(f"%x: 64x8x{kind}", body, "%e")
+
+
 EQUAL = {
     "floats by their bits and by a sum": (uniform(BITS), uniform(as_sum(1.0))),
     "a logarithm of what is not 0": (unary("%r = log %x"), logarithm()),
@@ -363,10 +388,21 @@ EQUAL = {
     "a test for infinities": infinities(),
     "a running sum": (windows(), running_sum(1, 2, 4, 8, 16)),
     "a long one": (windows(40), padded_sum()),
+    "an algorithm of the operands' own type": (by_algorithm(), product_of("bf16")),
+    "one that takes bf16 as f32": (by_algorithm(types="f32"), product_of("bf16")),
+    "one of 8 bits": (by_algorithm(*EIGHT * 2), product_of(*EIGHT)),
+    "an extreme of f16 in f32": (beside_its("maximum"), beside_its("maximum", wide=True)),
+    "one of bf16": (beside_its("minimum", kind="bf16"), beside_its("minimum", wide=True, kind="bf16")),
     "a square": (unary(f"%r = chlo.square %x : {SQUARE} -> {SQUARE}"), unary("%r = multiply %x, %x")),
 }
 
 DIFFERENT = {
+    "a sum of f16 that is not rounded": (beside_its("add"), beside_its("add", wide=True)),
+    "an algorithm that rounds what is multiplied": (by_algorithm("f32"), product_of("f32")),
+    "one of several steps": (by_algorithm(steps=3), product_of("bf16")),
+    "one that sums in another type": (by_algorithm(types="f64", sums="f64"), product_of("bf16")),
+    "one that may sum in fewer digits": (by_algorithm(*EIGHT * 2, is_imprecise="true"), product_of(*EIGHT)),
+    "one at a lower precision": (by_algorithm(), product_of("bf16", "precision = [HIGH, HIGHEST]")),
     "a sum of another exponent": (uniform(BITS), uniform(as_sum(2.0))),
     "a sum of a bit too many": (uniform(BITS, by=8), uniform(as_sum(1.0), by=8)),
     "a logarithm of 0 that is above": (unary("%r = log %x"), logarithm("inf")),

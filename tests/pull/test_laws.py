@@ -49,7 +49,7 @@ HOW = {"": {"chain": 1}, "written out": {"chain": 32}, "any": {"chain": 1, "orde
 FOLDS = {"folding": HOW, "windows": HOW, "numbered": ("", "any"),
          "one_hot": ("", "finite first"), "infinities": ("", "finite first"),
          "sorts": ("written out", "any"), "loops": ("written out",), "tiles": ("any", "reassociated"),
-         "layers": ("", "any")}  # fmt: skip
+         "layers": ("", "any"), "halves": ("", "reassociated")}  # fmt: skip
 
 
 def drawn(aval, rng):
@@ -230,6 +230,11 @@ BROKEN = {
     ],
     "numbered, any": [
         (folding, "yes = _substitute(yes, so_far, first)", "yes = _substitute(yes, so_far, so_far)"),
+    ],
+    "halves, reassociated": [
+        (folding, "compute(single, [begin, found], F32)", "compute(single, [found, found], F32)"),
+        (folding, "new = at.numbers.widen(new, at.element)", "new = at.numbers.widen(begin[0], at.element)"),
+        (folding, "choose(*choice, unit), bound, [changed]", "choice[1], bound, [changed]"),
     ],
     "numbered": [
         (folding, "dim not in found and _is_below(at, told, sizes[dim])", "dim not in found"),

@@ -244,6 +244,13 @@ def test_huge_terms_that_cancel():
     judged.check(right, [changed(expected, 0, 1e6), changed(expected, 1, expected[1] + 0.01)])
 
 
+def test_terms_near_the_end_of_f16_that_cancel():
+    """They have digits of 32 there, and what is added first is lost; in f32, rounded once, it is not."""
+    x, u = np.float16([-5.996]), np.float16([-63616, 63616])
+    judged = Judged(lambda x, u: x.at[np.int32([0, 0])].add(u), x, u)
+    judged.check([x, x * 0], [x + np.float16(2000)])
+
+
 def test_nothing_is_disturbed_where_others_show_enough(monkeypatch):
     """What another level of optimization gives is part of the bound: within it no disturbed module is compiled, and
     beyond it one is asked."""

@@ -26,11 +26,11 @@ def test_every_attribute_of_every_operation_has_a_meaning():
     assert told - set(MEANINGS) == set()
 
 
-SIX, THREE = (
-    ", algorithm = <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, "
+SIX, THREE, WIDE = (
+    f", algorithm = <lhs_precision_type = {kind}, rhs_precision_type = {kind}, accumulation_type = {sums}, "
     "lhs_component_count = 1, rhs_component_count = 1, "
     f"num_primitive_operations = {steps}, allow_imprecise_accumulation = false>"
-    for steps in (6, 3)
+    for steps, kind, sums in ((6, "bf16", "f32"), (3, "bf16", "f32"), (1, "f64", "f64"))
 )
 HIGHEST, HIGH, DEFAULT, MIXED, TURNED = (
     f", precision = [{both}]"
@@ -72,6 +72,10 @@ def largest(recall):
         (products(HIGH, ""), products(DEFAULT, ""), False),
         (products(MIXED, ""), products(TURNED, ""), False),
         (products(SIX, ""), products("", SIX), False),
+        (products(SIX, ""), products(HIGHEST, ""), True),
+        (products(SIX, ""), products(MIXED, ""), False),
+        (products(HIGHEST, ""), products(SIX, ""), False),
+        (products(WIDE, ""), products(HIGHEST, ""), False),
         (products(SIX, ""), products(SIX, SIX), False),  # perhaps less
         (products(SIX, SIX), products(SIX, THREE), False),
         (products(THREE, SIX), products(SIX, SIX), True),

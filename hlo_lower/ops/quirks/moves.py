@@ -128,6 +128,9 @@ COMPUTED_PADDING = Quirk(
     (Rules("op", ("pad_to_concatenate",)),),
 )
 
+NARROW = 32
+"""Integers of fewer bits are stored by Core ML, which computes with few of them."""
+
 MOST_IN_FLOATS = 1 << 24
 """Up to it f32 holds every integer."""
 
@@ -179,6 +182,47 @@ ORDERED_WINDOWS = Quirk(
     ),
     _is_out_of_order,
     (Rules(names.GATHER, ("gather_to_ordered_gather",)),),
+)
+
+
+def _is_read_one_by_one(_graph: Graph, node: Node) -> bool:
+    """Whether a gather of integers of fewer than 32 bits reads other than whole rows."""
+    element = node.operand(0).element
+    return element.is_integer and element.bits < NARROW and row_order(node) is None
+
+
+@over_each(names.GATHER)
+def gather_in_i32(graph: Graph, node: Node) -> None:
+    """Read windows of narrow integers in i32.
+
+        gather %x, %i : i8   ->   convert (gather (convert %x : i32), %i) : i8
+
+    Equal: a gather moves elements, and i32 has every number of fewer bits. Costs the operand in i32.
+    """
+    value, element = node.operand(0), node.operand(0).element_type
+    if not node.is_static or not _is_read_one_by_one(graph, node):
+        return
+    build, result = Builder.before(node), node.result()
+    wide = mlir.tensor_type(result.static_shape, "i32")
+    read = build.copy_on(node, [build.convert(value, "i32"), node.operand(1)], [wide], {}).result()
+    result.raw.replace_all_uses_with(build.convert(read, element).raw)
+    node.raw.erase()
+
+
+NARROW_WINDOWS = Quirk(
+    "gather of narrow integers in windows",
+    (names.GATHER,),
+    {"coreml": "it fills the result of its loop with zeros first, which it does of 32 bits alone"},
+    "a `gather` of i32",
+    module(
+        "%x: tensor<6xi8>, %i: tensor<3x1xi32>",
+        "tensor<3x2xi8>",
+        '%r = "stablehlo.gather"(%x, %i) <{slice_sizes = array<i64: 2>, dimension_numbers = #stablehlo.gather<',
+        "  offset_dims = [1], start_index_map = [0], index_vector_dim = 1>}>",
+        "  : (tensor<6xi8>, tensor<3x1xi32>) -> tensor<3x2xi8>",
+    ),
+    _is_read_one_by_one,
+    (Rewrite("gather-in-i32", "reads windows of narrow integers in i32", gather_in_i32, When.BEFORE_TYPES),),
 )
 
 

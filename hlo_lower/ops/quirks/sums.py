@@ -3,7 +3,9 @@
 from collections.abc import Callable
 from math import prod
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
+from hlo_lower.ir.axes import highest_precision
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.ops import names
@@ -54,7 +56,10 @@ def widens(_graph: Graph, node: Node) -> bool:
 WIDER_PRODUCT = Quirk(
     "dot_general to a wider type",
     (names.DOT_GENERAL, names.CONVOLUTION),
-    {"mps": "it multiplies and adds in the operands' type, and goes on with the result as if it were of the other"},
+    {
+        "mps": "it multiplies and adds in the operands' type, and goes on with the result as if it were of the other",
+        "coreml": "it goes on with a result of the operands' type, and rejects what computes with it",
+    },
     "the same of converted operands",
     module(
         "%x: tensor<2x4xbf16>, %y: tensor<4x3xbf16>",
@@ -64,6 +69,59 @@ WIDER_PRODUCT = Quirk(
     ),
     widens,
     (Rules("op", ("product_to_converted_product",)),),
+)
+
+
+def _is_batched_by_an_algorithm(_graph: Graph, node: Node) -> bool:
+    """Whether a product of batches says how its sums are computed."""
+    return node.attribute("algorithm") is not None and bool(
+        mlir.dot_dimension_numbers(node.raw).lhs_batching_dimensions
+    )
+
+
+@over_each(names.DOT_GENERAL)
+def ask_for_the_highest(graph: Graph, node: Node) -> None:
+    """Let a product be of the highest precision, summed in what its algorithm sums in.
+
+        dot_general %x, %y, algorithm = <bf16, bf16, accumulation_type = f32, ...> : (bf16, bf16) -> bf16
+        ->   convert (dot_general %x, %y, precision = [HIGHEST, HIGHEST] : (bf16, bf16) -> f32) : bf16
+
+    No less is asked for: the highest precision rounds no operand, and the type of the sum holds that of the algorithm.
+    """
+    if not node.is_static or not _is_batched_by_an_algorithm(graph, node):
+        return
+    build, result = Builder.before(node), node.result()
+    sums = mlir.dot_algorithm(node.raw)["accumulation_type"]
+    wide = result.element_type if result.element.holds(element_type(sums)) else sums
+    product = build.copy_on(
+        node, node.operands, [mlir.tensor_type(result.static_shape, wide)], {"algorithm": None, **highest_precision()}
+    )
+    result.raw.replace_all_uses_with(build.convert(product.result(), result.element_type).raw)
+    node.raw.erase()
+
+
+ALGORITHM = Quirk(
+    "batched dot_general by an algorithm",
+    (names.DOT_GENERAL,),
+    {"iree": "it is not legalized"},
+    "the same product at the highest precision",
+    module(
+        "%x: tensor<2x3x4xbf16>, %y: tensor<2x4x3xbf16>",
+        "tensor<2x3x3xf32>",
+        "%r = stablehlo.dot_general %x, %y, batching_dims = [0] x [0], contracting_dims = [2] x [1], algorithm =",
+        "  <lhs_precision_type = bf16, rhs_precision_type = bf16, accumulation_type = f32, lhs_component_count = 1,",
+        "  rhs_component_count = 1, num_primitive_operations = 1, allow_imprecise_accumulation = false>",
+        "  : (tensor<2x3x4xbf16>, tensor<2x4x3xbf16>) -> tensor<2x3x3xf32>",
+    ),
+    _is_batched_by_an_algorithm,
+    (
+        Rewrite(
+            "highest-precision",
+            "computes products of batches at the highest precision",
+            ask_for_the_highest,
+            Place.BEFORE_TYPES,
+        ),
+    ),
 )
 
 CONTRACTED_APART = Quirk(

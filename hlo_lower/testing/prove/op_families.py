@@ -100,7 +100,7 @@ FOLDS = ("add", "maximum", "minimum", "xor")
 
 CARRIED: dict[Form, tuple[tuple[str, str], ...]] = {
     Form.SIGNED: (("ui8", "i8"), ("ui32", "i32")),
-    Form.WIDER: (("ui8", "i32"), ("i8", "i16"), ("i16", "i32"), ("ui32", "i64")),
+    Form.WIDER: (("ui4", "i32"), ("i4", "i8"), ("ui8", "i32"), ("i8", "i16"), ("i16", "i32"), ("ui32", "i64")),
     Form.HALVES: (("ui64", "i32"), ("i64", "i32")),
     Form.ITSELF: (("i32", "i32"), ("i8", "i8")),
 }
@@ -134,7 +134,7 @@ def _element_type_modules(element: str) -> Iterator[tuple[str, str, str, str]]:
     x, s, p = (tensor_type(shape, kind) for shape, kind in (((3,), element), ((), element), ((3,), "i1")))
     for op in BINARY:
         hard = ("divide", "remainder", *(("multiply",) if element.endswith("64") else ()))
-        if op not in hard or element in ("ui8", "i8"):  # for a solver; the form depends on no width
+        if op not in hard or element in ("ui4", "i4", "ui8", "i8"):  # for a solver; the form depends on no width
             yield op, f"%x: {x}, %y: {x}", x, f"%r = stablehlo.{op} %x, %y : {x}"
     for op in UNARY:
         more = {"reverse": ", dims = [0]"}.get(op, "")

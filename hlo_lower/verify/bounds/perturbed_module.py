@@ -17,7 +17,7 @@ Moved are results of ops that round. Not moved is what any compiler gets exactly
 - zeros, infinities, NaN, and short numbers, whose lower half of the mantissa is empty: 1.0, 0.5, 37.0. Sums of counts
   and comparisons with them stay what they are. (Of other f32 one in 4,096 is short, of bf16 one in 32; what this loses
   of an element's noise in one run it has in another.)
-- numbers next to the ends of the exponent's range.
+- numbers that may become infinite by it, or lie in the two least steps of the exponent.
 
 The argument of a sine, a cosine or an exponential is moved, too, short or not: consumers reduce it to a few bits less
 than XLA does, cos(1000.0) in f32 to within what 1000.0 is rounded by.
@@ -341,7 +341,7 @@ def function_text(name: str, shape: list[int], element: str) -> str:
     dims = "".join(f"{size}x" for size in shape)
     floats, bits, bools = f"tensor<{dims}{element}>", f"tensor<{dims}ui{width}>", f"tensor<{dims}i1>"
     scalar = f"tensor<ui{width}>"
-    largest, smallest = ((1 << declared.exponent) - 2) << mantissa, 2 << mantissa
+    infinite, smallest = ((1 << declared.exponent) - 1) << mantissa, 2 << mantissa
     hashes = {64: (0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9), 32: (0x9E3779B1, 0x85EBCA6B), 16: (0x9E3B, 0x85CB)}[width]
 
     def constant(label: str, value: int) -> str:
@@ -367,7 +367,7 @@ def function_text(name: str, shape: list[int], element: str) -> str:
         *spread("low", "tail_bits"),
         *(constant(label, value) for label, value in (("c1", hashes[0]), ("c2", hashes[1]), ("half", width // 2))),
         *(constant(label, value) for label, value in (("one", 1), ("none", 0))),
-        *(constant(label, value) for label, value in (("unsigned", (1 << (width - 1)) - 1), ("top", largest))),
+        *(constant(label, value) for label, value in (("unsigned", (1 << (width - 1)) - 1), ("inf", infinite))),
         constant("bottom", smallest),
         binary("h0", "xor", "bits", "key"),
         binary("h1", "multiply", "h0", "c1"),
@@ -385,6 +385,7 @@ def function_text(name: str, shape: list[int], element: str) -> str:
         f"  %moved = stablehlo.bitcast_convert %to : ({bits}) -> {floats}",
         binary("tail", "and", "bits", "low"),
         binary("size", "and", "bits", "unsigned"),
+        binary("top", "subtract", "inf", "m"),
         f"  %k0 = stablehlo.compare EQ, %tail, %none : ({bits}, {bits}) -> {bools}",
         f"  %k1 = stablehlo.compare GE, %size, %top : ({bits}, {bits}) -> {bools}",
         f"  %k2 = stablehlo.compare LT, %size, %bottom : ({bits}, {bits}) -> {bools}",

@@ -14,6 +14,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
+from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.names import CUSTOM_CALL
@@ -73,6 +74,16 @@ def _is_exact(mine: Told, theirs: Told) -> bool:
     ]
     own, other = (re.sub(r"num_primitive\w+ = \d+", "", text) for text in (own, other))
     return steps[1] >= steps[0] and other in (own, re.sub(r"allow_imprecise\w+ = true", "", own))
+
+
+def _sums_as_well(mine: Op, op: Op) -> bool:
+    """Whether a product of the highest precision sums in what holds all that the algorithm of another one sums in."""
+    sums = mlir.dot_algorithm(mine.raw).get("accumulation_type", "")
+    result = str(mlir.tensor_element(op.raw.results[0].type))
+    is_highest = (
+        "algorithm" not in dict(op.attributes) and min(_precisions(attribute_value(op, "precision_config"))) == 2
+    )
+    return is_highest and (sums == result or element_type(result).holds(element_type(sums)))
 
 
 def _is_part(mine: Told, theirs: Told) -> bool:
@@ -238,7 +249,8 @@ def _less_than(mine: Sequence[Op], op: Op) -> str:
     """What an operation asks for less than those that it stands for."""
     for own in mine:
         for name in sorted({name for one in (own, op) for name, _ in one.attributes if is_unshown(one, name)}):
-            if not meaning_of(op, name).may_be(attribute_value(own, name), attribute_value(op, name)):
+            is_enough = meaning_of(op, name).may_be(attribute_value(own, name), attribute_value(op, name))
+            if not is_enough and not (name == "algorithm" and _sums_as_well(own, op)):
                 return _reason(op, name, attribute_value(own, name))
     return ""
 
@@ -247,7 +259,8 @@ def _less_of(left: Sequence[Op], op: Op) -> str:
     """The same of one that stands for none: less than any that is left, of its kind."""
     for own in left:
         for name in ASKED if _family(own) == _family(op) else ():
-            if not _may_stand(name, attribute_value(own, name), attribute_value(op, name)):
+            is_enough = _may_stand(name, attribute_value(own, name), attribute_value(op, name))
+            if not is_enough and not (name == "algorithm" and _sums_as_well(own, op)):
                 return _reason(op, name, attribute_value(own, name))
     return ""
 

@@ -84,6 +84,7 @@ class Arithmetic:
         self._among: dict[int, tuple[Term, bool]] = {}
         self._upper: dict[int, tuple[Term, Term | None]] = {}
         self._narrowed: dict[tuple[int, str], tuple[Term, Term]] = {}
+        self._halves: set[tuple[str, str]] = set()
         self.adds_known = self.reassociated = False
 
     # --- any op on elements ---
@@ -393,6 +394,9 @@ class Arithmetic:
             return self.negate(self.widen(negated[1], element), F32)
         if z3.is_app_of(term, z3.Z3_OP_ITE) and any(z3.is_bv_value(term.arg(side)) for side in (1, 2)):
             return choose(term.arg(0), self.widen(term.arg(1), element), self.widen(term.arg(2), element))
+        if term.decl().name().startswith(f"narrow {element.name}:") and self._is_half(term.arg(0), element):
+            self._use("round trip")
+            return term.arg(0)
         if element.name == "bf16":
             return z3.Concat(term, number(0, 16))
         if ("widen", "f16") not in self._told:
@@ -401,6 +405,20 @@ class Arithmetic:
             zero = z3.Implies(x & number(0x7FFF, 16) == 0, _widened(x) == z3.Concat(x, number(0, 16)))
             self._know(_widened(x), zero)
         return _widened(term)
+
+    def know_half(self, term: Term, element: ElementType) -> None:
+        """Note that an f32 is a number of f16 or bf16, as an extreme of such ones is, wherever it is taken."""
+        self._halves.add((term.decl().name(), element.name))
+
+    def _is_half(self, term: Term, element: ElementType) -> bool:
+        """Whether an f32 is seen to be a number of f16 or bf16: a constant, a widened one, or an extreme of such."""
+        value, name = value_of(term, F32), term.decl().name()
+        if value is not None:
+            return bool(self.widen(self.narrow(term, element), element).eq(term))
+        if name.split(":")[0] in ("maximum f32", "minimum f32"):
+            return all(self._is_half(part, element) for part in term.children())
+        is_widened = name.startswith("widen f16:") if element.name == "f16" else self._upper_half(term) is not None
+        return is_widened or (name, element.name) in self._halves
 
     def narrow(self, term: Term, element: ElementType) -> Term:
         """f32 rounded to f16 or bf16; what was widened is what it was."""

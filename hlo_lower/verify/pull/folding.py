@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from hlo_lower.base.element_types import HALF_FLOATS, ElementType
+from hlo_lower.base.element_types import HALF_FLOATS, ElementType, element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ops.spec import COMBINING, identity_of
 from hlo_lower.verify.pull.beyond import Beyond
@@ -39,7 +39,7 @@ from hlo_lower.verify.pull.terms import (
     symbols_of,
     value_of,
 )
-from hlo_lower.verify.read.program import Body, ValueId
+from hlo_lower.verify.read.program import Body, Op, ValueId
 
 Terms: TypeAlias = Generator[Ask, Term, list[Term]]
 Step: TypeAlias = Callable[[At, Term, list[Term]], Terms]
@@ -144,13 +144,20 @@ def _fold_elements(at: At, sizes: Sequence[Extent], elements: Callable[[At, Sequ
     if (at.prover.any_order or is_truth(element)) and neutral(single, element) is not None:
         found = _combined_or_split(deep, single, _but_for_start(at, single, terms[0], first[0]), bound, sizes)
         return at.numbers.compute(single, [first[0], found], element)
+    if _is_rounded_once(at, single):
+        term, begin = (at.numbers.widen(one, element) for one in (terms[0], first[0]))
+        found = combine_all(deep, single, term, bound, sizes, F32)
+        return at.numbers.narrow(at.numbers.compute(single, [begin, found], F32), element)
     at.use("order of a fold")
     kind, varying = ("reduce", single, element.name, at.result), _varying(sizes)
     key, ordered = (*kind, varying), (*kind, IN_ORDER)
     if single and element.name in HALF_FLOATS:
         at.use("half floats")
         terms, first = ([at.numbers.widen(t, element) for t in ts] for ts in (terms, first))
-        found = at.prover.occurrence(at, ordered, [*terms, *first], bound, sort_of(F32), sizes=varying)
+        in_f32 = ("reduce", single, F32.name, at.result, IN_ORDER)
+        found = at.prover.occurrence(at, in_f32, [*terms, *first], bound, sort_of(F32), sizes=varying)
+        if single in ("maximum", "minimum"):
+            at.numbers.know_half(found, element)
         return at.numbers.narrow(found, element)
     is_some = are_known(sizes)  # of no elements it is the first one, which may be greater than the least number
     if (
@@ -207,6 +214,15 @@ def _may_be_written_out(single: str, element: ElementType, first: Term) -> bool:
 def _addends(at: At) -> int:
     """Elements up to which a reduction of integers is written out: it takes less than the steps of another fold."""
     return MOST_ADDENDS if at.prover.chain > 1 else 2
+
+
+def _is_rounded_once(at: At, single: str) -> bool:
+    """Whether f16 or bf16 are added or multiplied in any order, and may be in f32, to be rounded at the end."""
+    is_free = at.prover.reassociated and at.prover.any_order and not at.prover.is_finite_first
+    if is_free and single in ("add", "multiply") and at.element.name in HALF_FLOATS:
+        at.use("rounded once")
+        return True
+    return False
 
 
 def neutral(single: str, element: ElementType) -> Term | None:
@@ -290,6 +306,12 @@ def _combine_symbolically(
         at.use("one step")
         last, is_there = one
         return z3.simplify(choose(is_there, _substitute(choice[1], bound[0], last), unit))
+    if choice is not None and total is not None:
+        its = _one_number(at, bound[0], total, at.positions.ranges.simplify(choice[0]))
+        if its is not None:
+            changed, which, count = its
+            term = at.prover.written_in(at, choose(*choice, unit), bound, [changed])
+            return term if is_one(count) else combine_all(at, single, term, [which], [count], element)
     if (single, element.name) == ("maximum", "i32") and isinstance(total, int):
         numbers = choice_of(term, number(-1))
         if numbers is not None and numbers[1].eq(bound[0]):
@@ -544,9 +566,10 @@ def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], 
       terms: of each operand the element at a position.
       bound, sizes: the positions that are bound, and how many there are.
     """
-    element, names = at.element, list[str]()
+    element, names, given = at.element, list[str](), list[str]()
     for k, term in enumerate(terms):
         its = at.operand_type(k)[1]
+        given.append(its.name)
         if its.name in HALF_FLOATS:
             at.use("half floats")
             term, its = at.numbers.widen(term, its), F32
@@ -564,12 +587,11 @@ def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], 
         found = _chosen_sum(deep, terms, bound, _varying(sizes)[0])
         if found is not None:
             return found
-    told = {a: str(t) for a, t in mlir.attributes_of(at.op.raw).items() if a in ("precision_config", "algorithm")}
-    told = {a: t for a, t in told.items() if "HIGH" in t or a == "algorithm"}
+    wide = F32 if element.name in HALF_FLOATS else element
+    told = _asked_of(at.op, given, wide.name)
     if names[0] == names[1] and not told:
         at.use("commutes")
         terms.sort(key=lambda term: sorted(_input_symbols(term)))
-    wide = F32 if element.name in HALF_FLOATS else element
     key = ("dot_general", tuple(sorted(names)), _varying(sizes), str(sorted(told.items())), wide.name)
     if at.prover.reassociated:
         found = in_any_order(deep, (*key[:2], key[3], wide.name), terms, bound, sizes, wide)
@@ -577,6 +599,24 @@ def sum_of_products(at: At, deep: At, terms: list[Term], bound: Sequence[Term], 
         kind = (*key[:2], key[3], IN_ORDER, key[4])
         found = at.prover.occurrence(at, kind, terms, bound, sort_of(wide), sizes=key[2])
     return at.numbers.narrow(found, element) if wide is not element else found
+
+
+HIGHEST = "#stablehlo<precision HIGHEST>"
+COUNTS = ("lhs_component_count", "rhs_component_count", "num_primitive_operations")
+ONE_STEP = {**dict.fromkeys(COUNTS, "1"), "allow_imprecise_accumulation": "false"}
+"""What an algorithm says beside its types that takes each operand as it is, multiplies once, and sums exactly so."""
+
+
+def _asked_of(op: Op, given: Sequence[str], sums: str) -> dict[str, str]:
+    """How well a product is to be computed: an algorithm of one step, which rounds neither operand and sums in this
+    type, is the highest precision."""
+    told = {a: str(t) for a, t in op.attributes if a in ("precision_config", "algorithm")}
+    asked = mlir.dot_algorithm(op.raw)
+    types = [element_type(asked.get(f"{side}_precision_type", "")) for side in ("lhs", "rhs")]
+    is_held = all(own.name == its or own.holds(element_type(its)) for own, its in zip(types, given, strict=True))
+    if is_held and asked.items() >= (ONE_STEP | {"accumulation_type": sums}).items():
+        return {"precision_config": f"[{HIGHEST}, {HIGHEST}]"}
+    return {a: t for a, t in told.items() if "HIGH" in t or a == "algorithm"}
 
 
 def _product(first: Term, second: Term) -> Term:
@@ -669,17 +709,19 @@ def scatter(at: At) -> Pull:
     steps = [sizes[outer[i]] for i in free]
     total = at.prover.product(steps, at.frame)
     single = combiner(body)
-    unit = neutral(single, at.element) if at.prover.any_order and free else None
+    is_once = bool(free) and _is_rounded_once(at, single)
+    unit = neutral(single, F32 if is_once else at.element) if at.prover.any_order and free else None
     if unit is not None:
         deep = at.deeper()
         [which], bound = deep.bound_place([total])
         test, new = yield from window(deep, deep.positions.split(which, steps))
+        if is_once:
+            new = at.numbers.widen(new, at.element)
         term = choose(test, new, unit)
-        while bound and (its := _one_number(deep, bound[0], total, test)) is not None:
-            changed, which, total = its
-            term, test = (deep.prover.written_in(deep, one, bound, [changed]) for one in (term, test))
-            bound = [] if is_one(total) else [which]
-        found = _combined_or_split(deep, single, term, bound, [total])
+        if is_once:
+            found = at.numbers.narrow(combine_all(deep, single, term, bound, [total], F32), at.element)
+        else:
+            found = _combined_or_split(deep, single, term, bound, [total])
         return at.numbers.compute(single, [begin[0], found], at.element)
 
     tests: list[Term] = []

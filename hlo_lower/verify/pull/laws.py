@@ -63,6 +63,13 @@ _LAWS = (
         "reduce and dot_general keep their sums in f32",
         "by definition",
     ),
+    Law(
+        "rounded once",
+        "floats",
+        "where floats may be added in another order, a reduce or a scatter may keep sums and products of f16 and bf16 "
+        "in f32",
+        "by definition",
+    ),
     Law("one NaN", "floats", "a result that is NaN is equal to any NaN"),
     Law(
         "NaN of arithmetic",

@@ -16,6 +16,7 @@ from hlo_lower.ops.names import ADD, BITCAST_CONVERT, CONSTANT, CONVERT, DIVIDE,
 
 WIDER = {
     "i1": ("i32", "i64"),
+    **dict.fromkeys(("i2", "ui2", "i4", "ui4"), ("i32", "i8", "i16", "i64")),
     "i8": ("i32", "i16", "i64"),
     "ui8": ("i32", "i16", "i64"),
     "i16": ("i32", "i64"),
