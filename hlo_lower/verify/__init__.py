@@ -149,7 +149,11 @@ def verify(
             is_small = level == "full" or _bytes_of_run(first) <= SMALL_RUN
             running = pool.submit(run_module, *texts) if level != "regions" and is_small else None
             programs = Program(first), Program(second)
-            interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, programs)
+
+            def is_told_apart() -> bool:
+                return running is not None and running.result().status == "differs"
+
+            interface, regions = _compare_static(texts[0], texts[1], terms, tell, effort.jobs, programs, is_told_apart)
             if inside and not interface:
                 regions += _reads(_with_orders(second, texts[1]), inside, terms, tell)
             if level != "regions" and running is None and any(region.status != "equal" for region in regions):
@@ -220,6 +224,7 @@ def _compare_static(
     tell: Progress,
     jobs: int,
     programs: tuple[Program, Program],
+    is_told_apart: Callable[[], bool] = lambda: False,
 ) -> tuple[list[str], list[RegionVerdict]]:
     """The differences of two modules of static shapes beside what they compute, and their regions."""
     whole = WholeModules(before, after)
@@ -253,6 +258,7 @@ def _compare_static(
         whole.differ,
         lambda done, all_of: tell("regions", done, all_of),
         processes,
+        is_told_apart,
     )
     promised: dict[mlir.RawOperation, tuple[str, ...]] = {}
     orders: dict[mlir.RawOperation, int] = {}

@@ -29,6 +29,8 @@ from hlo_lower.verify.judges.judge import AimedRuns, Terms
 from hlo_lower.verify.judges.without_inputs import with_computed_positions
 from hlo_lower.verify.patience import LateError, patience
 from hlo_lower.verify.pull import Derivation, derive
+from hlo_lower.verify.pull.congruence import SHARDING
+from hlo_lower.verify.pull.derive import PULLS
 from hlo_lower.verify.pull.solver import is_installed
 from hlo_lower.verify.read.numbering import Number
 from hlo_lower.verify.read.program import Op, Program, ops_within
@@ -173,6 +175,8 @@ class RegionProofs:
             return None
         for wide in chain([region], self._behind_orders(region), _widenings(region)):
             patience().deadline.check()
+            if tried and self.has_function_alone(wide):
+                continue
             if tried and spent >= (HURRIED_SECONDS if self.is_hurried else TOTAL_SECONDS):
                 break
             key = self._key(wide)
@@ -191,8 +195,6 @@ class RegionProofs:
             if self._accepts(found):
                 self._vain = vain  # what narrower ones took led here
                 return wide, found
-            if wide is region and self._approximates(region):
-                break
             if NO_TIME in found.reason:  # with more producers there is no less of it
                 self._hopeless.append({*region.first, *region.second})
                 break
@@ -203,13 +205,13 @@ class RegionProofs:
         """Whether most of what is in it was in a region of another alignment for which there was no time."""
         return any(2 * len(ops.intersection((*region.first, *region.second))) > len(ops) for ops in self._hopeless)
 
-    def _approximates(self, region: Region) -> bool:
-        """Whether a version has an op that each compiler rounds in its own way, such as log_plus_one, and the other has
-        it nowhere. The other one has a formula then, and producers of the inputs make that no more equal.
+    def has_function_alone(self, region: Region) -> bool:
+        """Whether a version has a function of which only its name is known, such as log_plus_one or a call of LAPACK,
+        and the other has it nowhere: that one has a formula then, and producers of the inputs make it no more equal.
         """
         others = region.pair.second, region.pair.first
         return any(
-            {op.name for op in ops_within(ops)} & BY_ALGORITHM - other.program.op_names
+            {*map(_function_named, ops_within(ops))} - other.program.op_names - {""}
             for other, ops in zip(others, (region.first, region.second), strict=True)
         )
 
@@ -435,6 +437,14 @@ _derive_once = lru_cache(maxsize=REMEMBERED)(_derive_pieces)
 def forget_derivations() -> None:
     """Derive all anew: for tests, which break laws."""
     _derive_once.cache_clear()
+
+
+def _function_named(op: Op) -> str:
+    """The name of a function that equals itself alone as far as a derivation sees: of one that each compiler rounds in
+    its own way, of an op without a law, and of what is called; "" of any other op."""
+    if op.name == names.CUSTOM_CALL:
+        return mlir.call_target(op.raw) if mlir.call_target(op.raw) != SHARDING else ""
+    return op.name if op.name in BY_ALGORITHM or op.name not in PULLS else ""
 
 
 def nowhere(_: Region) -> CannotRunError:

@@ -78,6 +78,7 @@ SHORT = 32
 """Elements of an input up to which it is shown whole."""
 
 NO_RUN_SHOWS = "no run shows it"
+BOTH_DIFFER = "the modules differ when they are run, and before what they return so does what is taken as equal here"
 ANOTHER_ORDER = "a sort of the first version is not stable and may give another order"
 
 OPS_AT_ONCE = 400
@@ -118,6 +119,7 @@ class RegionJudge:
       differs: whether the whole modules differ on some arguments of a function; None where they cannot be run.
       tell: told of each region that is judged: how many are done, and how many there are.
       elsewhere: judges regions, several at a time; None: all are judged here.
+      is_told_apart: whether runs of the whole modules have shown that they differ.
     """
 
     def __init__(
@@ -129,8 +131,9 @@ class RegionJudge:
         differs: Callable[[str, Mapping[int, Array]], bool | None],
         tell: Callable[[int, int], None],
         elsewhere: Elsewhere | None = None,
+        is_told_apart: Callable[[], bool] = lambda: False,
     ) -> None:
-        self._others = elsewhere
+        self._others, self._is_told_apart = elsewhere, is_told_apart
         self._first, self._second = first, second
         self._terms, self._interpreter = terms, interpreter
         self._differs, self._tell = differs, tell
@@ -193,6 +196,8 @@ class RegionJudge:
             except WrongAssumptionError as wrong:
                 dropped |= self._read_alike(wrong.pairs)
                 last = wrong.verdict
+                if last.difference and self._is_told_apart():  # the verdict on the modules is known
+                    return [replace(last, status="not judged", reason=f"{BOTH_DIFFER}: {last.difference}")]
         assert last is not None
         reason = f"{number} assumptions in succession were wrong, then no other was tried"
         return [replace(last, status="not judged", reason=reason)]
@@ -400,8 +405,10 @@ class RegionJudge:
             else:
                 seen = cut(region, wider)
                 judged = self._judge(wider, Sought(region, narrow.failures, wider, seen, self._terms.seed), seen)
-            # What is late narrowly is late with a few producers more, and each time costs the limit.
-            wide, step = wider, len(STEPS) if judged.is_late else step + 1
+            # What is late narrowly is late with a few producers more, and each time costs the limit; and a formula is
+            # rounded otherwise than the function that it stands for, whatever produces its inputs.
+            is_in_vain = judged.is_late or self._proofs.has_function_alone(wider)
+            wide, step = wider, len(STEPS) if is_in_vain else step + 1
             if judged.status == "equal":
                 agreed = self._widened_verdict(name, verdict, region, wide, judged, is_aimed=is_aimed)
                 if agreed.status == "equal":
@@ -533,7 +540,7 @@ class RegionJudge:
         """
         is_most = 2 * _size(left) >= self._first.op_count + self._second.op_count and any(only_on_one_side(left))
         is_large = any(map(self._is_large, regions))
-        if name != "main" or not left or not (is_large or is_most):
+        if name != "main" or not left or not (is_large or is_most) or any(map(self._proofs.has_function_alone, left)):
             return None
         more = max(1.0, (self._first.op_count + self._second.op_count) / OPS_AT_ONCE)
         seconds = more * (PROVE_SECONDS if is_large else TOTAL_SECONDS)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import hlo_lower as hl
 from hlo_lower.verify import Assumed, region_proofs, regions, verify
 from hlo_lower.verify.align.align import regions_of
 from hlo_lower.verify.judges.interpreter import shared_interpreter
-from hlo_lower.verify.judges.judge import Terms
+from hlo_lower.verify.judges.judge import Judgement, Terms
 from hlo_lower.verify.pull import Derivation, derive
 from hlo_lower.verify.run import Executable
 
@@ -75,12 +76,20 @@ LOG_PLUS_ONE = (
 )
 
 
-def test_no_producers_are_taken_in_of_what_a_formula_approximates(attempts, monkeypatch):
+ROOT = (
+    "%x: 1x1xf32",
+    "%a = abs %x; %y = tanh %a; %r = cholesky %y",
+    "%a = abs %x; %y = tanh %a; %r = sqrt %y",
+)
+
+
+@pytest.mark.parametrize("ways", [LOG_PLUS_ONE, ROOT], ids=["rounded", "without a law"])
+def test_no_producers_are_taken_in_of_what_a_formula_approximates(ways, attempts, monkeypatch):
     """A broken version that takes them in tries more."""
-    before, after = (module(LOG_PLUS_ONE[0], body) for body in LOG_PLUS_ONE[1:])
+    before, after = (module(ways[0], body) for body in ways[1:])
     assert [region.how for region in hl.verify(before, after).regions] != ["derived"]
     alone = len(attempts)
-    monkeypatch.setattr(region_proofs.RegionProofs, "_approximates", lambda *_: False)
+    monkeypatch.setattr(region_proofs.RegionProofs, "has_function_alone", lambda *_: False)
     hl.verify(before, after)
     assert 1 == alone < len(attempts) - alone
 
@@ -221,6 +230,23 @@ def test_what_is_known_to_be_apart_is_aligned_anew_at_once(monkeypatch):
     with pytest.raises(regions.WrongAssumptionError) as wrong:
         judge._refuse_apart("main", regions_of(found))
     assert wrong.value.pairs == ((8, 9),)
+
+
+@pytest.mark.parametrize("is_told_apart", [False, True])
+def test_modules_that_are_known_to_differ_are_not_aligned_anew(is_told_apart, monkeypatch):
+    """Their verdict is known, and with it where they differ first; else other assumptions are made."""
+    given = *programs(*both(EVEN)), Terms(), shared_interpreter(), lambda *_: None, lambda *_: None, None
+    judge, tried = regions.RegionJudge(*given, lambda: is_told_apart), []
+
+    def differs(name, region):
+        tried.append(region)
+        raise regions.WrongAssumptionError([], replace(judge._verdict(name, region, region, Judgement()), difference="0, 1"))
+
+    monkeypatch.setattr(judge, "judge_region", differs)
+    monkeypatch.setattr(regions, "MAX_ALIGNMENTS", 2)
+    [told] = judge.verify("main")
+    assert (told.status, told.reason.startswith(regions.BOTH_DIFFER)) == ("not judged", is_told_apart)
+    assert len(tried) == 2 - is_told_apart
 
 
 SCRIPT = """

@@ -10,6 +10,9 @@ from hlo_lower.verify.pull.solver import z3
 from hlo_lower.verify.pull.terms import Place, Term, apply_symbol, sort_of
 from hlo_lower.verify.read.program import Body, ValueId
 
+SHARDING = "Sharding"
+"""The call that returns its operand."""
+
 Terms: TypeAlias = Generator[Ask, Term, list[Term]]
 
 
@@ -87,7 +90,7 @@ def same_function(at: At) -> Pull:
 
 def custom_call(at: At) -> Pull:
     """`@Sharding` returns its operand; any other call is a function of its operands."""
-    if mlir.call_target(at.op.raw) == "Sharding":
+    if mlir.call_target(at.op.raw) == SHARDING:
         return (yield at.operand(0))
     return (yield from same_function(at))
 

@@ -11,6 +11,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ops import names
 from hlo_lower.ops.spec import ELEMENTWISE
 from hlo_lower.verify.pull.beyond import Beyond
+from hlo_lower.verify.pull.congruence import SHARDING
 from hlo_lower.verify.pull.moving import integers
 from hlo_lower.verify.pull.prover import At, Frame
 from hlo_lower.verify.pull.sizes import LIMIT, Extent, Shape, extent, is_one, is_same
@@ -38,7 +39,7 @@ def sizes_of(at: At) -> Sized:
       Beyond: the op has no law of sizes.
     """
     law = LAWS_OF_SIZES.get(at.op.name)
-    if law is None or (at.op.name == names.CUSTOM_CALL and mlir.call_target(at.op.raw) != "Sharding"):
+    if law is None or (at.op.name == names.CUSTOM_CALL and mlir.call_target(at.op.raw) != SHARDING):
         raise Beyond(f"sizes of {at.op.short_name}")
     return law(at)
 

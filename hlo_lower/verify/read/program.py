@@ -207,8 +207,9 @@ class Program:
 
     @cached_property
     def op_names(self) -> frozenset[str]:
-        """The names of all operations, those in bodies included."""
-        return frozenset(op.name for op in dict.fromkeys(self.makers) if op is not None)
+        """The names of all operations, those in bodies included, and of what custom calls call."""
+        ops = [op for op in dict.fromkeys(self.makers) if op is not None]
+        return frozenset(name for op in ops for name in (op.name, mlir.call_target(op.raw)))
 
     def type_of(self, value: ValueId) -> mlir.TensorType | None:
         """A value's tensor type; None for a token or a tuple."""
