@@ -27,7 +27,7 @@ from hlo_lower.lowering.options import Options
 from hlo_lower.lowering.ranks import refused_rank
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, PlainLowering, PlainOp
 from hlo_lower.ops.names import ADD, GATHER, OR
-from hlo_lower.ops.quirks.moves import ROWS
+from hlo_lower.ops.quirks.moves import BY_ROWS
 from hlo_lower.ops.refused_forms import refused_form
 
 rules = RuleList()
@@ -77,12 +77,12 @@ def taken_by(context: Context, node: Node) -> TakenGather:
         found = read_gather(node) if node.is_static else None
         if found is None or target.refusal(GATHER, {found.operand.element_type, found.start_type}) is not None:
             return TakenGather.NOT
-        is_of_rows = refused_form(context.graph, target, node, GATHER) is ROWS
+        is_of_rows = refused_form(context.graph, target, node, GATHER) in BY_ROWS
         return TakenGather.ROWS if is_of_rows else TakenGather.AT_OTHERS
     if refused_rank(target, node) is not None:
         return TakenGather.ROWS
     if (form := refused_form(context.graph, target, node, GATHER)) is not None:
-        return TakenGather.ROWS if form is ROWS else TakenGather.ORDERED
+        return TakenGather.ROWS if form in BY_ROWS else TakenGather.ORDERED
     return TakenGather.IN_BOUNDS if target.gather else TakenGather.WHOLE
 
 

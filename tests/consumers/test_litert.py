@@ -430,6 +430,27 @@ def test_a_cache_of_four_bits_is_stored_in_more(judge, element):
     assert judge.judge(text, reference_of(text).runs, reference.rounding).result == "refused"
 
 
+@pytest.mark.litert
+@NO_LITERT
+@pytest.mark.parametrize(("sizes", "is_kept"), [((2, 2, 4, 3), False), ((1, 2, 4, 3), True)])
+def test_windows_of_many_dims(judge, sizes, is_kept):
+    """Its converter pads their starts with a dim more than it pads; starts are out of bounds, too."""
+    shape, result = (2, 4, 4, 3), "x".join(map(str, (3, *sizes)))
+    numbers = "offset_dims = [1, 2, 3, 4], start_index_map = [0, 1, 2, 3], index_vector_dim = 1"
+    text = module(
+        f"%x: {'x'.join(map(str, shape))}xf32, %i: 3x4xi32",
+        f'%r = "stablehlo.gather"(%x, %i) <{{slice_sizes = array<i64: {", ".join(map(str, sizes))}>, '
+        f"dimension_numbers = #stablehlo.gather<{numbers}>}}> "
+        f": (tensor<2x4x4x3xf32>, tensor<3x4xi32>) -> tensor<{result}xf32>",
+    )
+    reference, lowered = reference_of(text), hl.lower(text, target="litert")
+    assert lowered.refused == ()
+    assert judge.judge(lowered.text, reference.runs, reference.rounding).result == "right"
+    assert ("array<i64: 1, 2, 4, 3>" in lowered.text) is is_kept
+    if not is_kept:
+        assert "5-D" in judge.judge(text, reference.runs, reference.rounding).message
+
+
 def test_an_extreme_from_another_number_keeps_it():
     """A maximum from the greatest number is that one, and stays it in a wider type."""
     for start, is_kept in ((127, True), (-128, False)):

@@ -251,6 +251,38 @@ ROWS = Quirk(
     (Rules(names.GATHER, ("gather_to_numbered_rows",)),),
 )
 
+MOST_PADDED = 5
+"""Dims of what LiteRT pads."""
+
+
+def _is_padded_in_many_dims(_graph: Graph, node: Node) -> bool:
+    """Whether a gather has windows along indexed dims, and its starts, one for each of their elements, many dims."""
+    numbers, window = mlir.gather_dimension_numbers(node.raw), node.integers("slice_sizes")
+    rank = len(node.operand(1).static_shape)
+    positions = rank - (numbers.index_vector_dim < rank)
+    has_windows = any(window[d] > 1 for d in numbers.start_index_map) and not numbers.operand_batching_dims
+    return has_windows and positions + sum(size > 1 for size in window) + 1 > MOST_PADDED
+
+
+PADDED_WINDOWS = Quirk(
+    "gather of windows of many dims",
+    (names.GATHER,),
+    {"litert": "it pads the starts of all elements of the windows, with a dim more than it pads"},
+    "`gather` of rows by their numbers",
+    module(
+        "%x: tensor<2x4x4x3xf32>, %i: tensor<3x4xi32>",
+        "tensor<3x2x2x4x3xf32>",
+        '%r = "stablehlo.gather"(%x, %i) <{slice_sizes = array<i64: 2, 2, 4, 3>, dimension_numbers =',
+        "  #stablehlo.gather<offset_dims = [1, 2, 3, 4], start_index_map = [0, 1, 2, 3], index_vector_dim = 1>}>",
+        "  : (tensor<2x4x4x3xf32>, tensor<3x4xi32>) -> tensor<3x2x2x4x3xf32>",
+    ),
+    _is_padded_in_many_dims,
+    (Rules(names.GATHER, ("gather_to_numbered_rows",)),),
+)
+
+BY_ROWS = (ROWS, PADDED_WINDOWS)
+"""Forms of gathers that are right where they read rows by their numbers."""
+
 REVERSED_APART = Quirk(
     "reverse of dims apart",
     (names.REVERSE,),
