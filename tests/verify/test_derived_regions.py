@@ -240,7 +240,9 @@ def test_modules_that_are_known_to_differ_are_not_aligned_anew(is_told_apart, mo
 
     def differs(name, region):
         tried.append(region)
-        raise regions.WrongAssumptionError([], replace(judge._verdict(name, region, region, Judgement()), difference="0, 1"))
+        raise regions.WrongAssumptionError(
+            [], replace(judge._verdict(name, region, region, Judgement()), difference="0, 1")
+        )
 
     monkeypatch.setattr(judge, "judge_region", differs)
     monkeypatch.setattr(regions, "MAX_ALIGNMENTS", 2)
