@@ -10,6 +10,7 @@ import hlo_lower as hl
 DERIVES = True
 
 
+@pytest.mark.usefixtures("in_full_time")
 def test_a_sort_of_what_is_sorted_is_two_regions():
     """The greatest numbers end where nothing else of their type is computed before what the second sort gives; and of
     two values that both versions reverse what they reverse is equal."""
