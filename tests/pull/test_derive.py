@@ -499,6 +499,7 @@ def test_what_differs_is_not(name):
     [
         ("%x: 4xi64, %y: 4xi64", "%r", "arguments of different types"),
         ("%x: 4xi32, %y: 2x2xi32", "%r", "arguments of different types"),
+        ("%x: 4xi32, %y: 5xi32", "%r", "arguments of different types"),
         ("%x: 4xi32", "%r", "a different number of arguments or results"),
         ("%x: 4xi32, %y: 4xi32", "%r, %r", "a different number of arguments or results"),
     ],
