@@ -23,14 +23,13 @@ START = 120.0
 
 STDERR_READ = 1 << 16
 
-
-class DiedError(Exception):
-    """The child died: how, and its last words."""
-
-
 FILLED = {"MALLOC_PERTURB_": "165"}
 """glibc fills what it hands out with 0x5A and what is given back with 0xA5: what a consumer reads before it was
 written, or beyond an array, is no zero."""
+
+
+class DiedError(Exception):
+    """The child died: how, and its last words."""
 
 
 class LateError(Exception):

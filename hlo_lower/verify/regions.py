@@ -78,7 +78,7 @@ SHORT = 32
 """Elements of an input up to which it is shown whole."""
 
 NO_RUN_SHOWS = "no run shows it"
-BOTH_DIFFER = "the modules differ when they are run, and before what they return so does what is taken as equal here"
+BOTH_DIFFER = "the modules differ when they are run, and so do values here that were assumed to be equal"
 ANOTHER_ORDER = "a sort of the first version is not stable and may give another order"
 
 OPS_AT_ONCE = 400

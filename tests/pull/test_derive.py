@@ -1,6 +1,7 @@
 """What is derived, and what is not: rewritings that are equal, and near misses that differ in one place."""
 
 import re
+from math import inf
 
 import numpy as np
 import pytest
@@ -617,6 +618,17 @@ def test_what_has_many_steps_looks_at_the_time_between_them(monkeypatch):
     found = derive(scatter(ASSIGN), scatter("%c, %d: %s = add %d, %d; return %s"), seconds=0.3)
     assert found.reason == "no time is left"
     assert found.seconds < 3.0
+
+
+def test_the_clock_ends_what_takes_far_longer_than_is_counted(monkeypatch):
+    """It is read once for many elements."""
+    program = Program(mlir.parse_module(unary("%r = tanh %x")))
+    asking = prover.Prover((program, program), _law, seconds=60, oob="xla", chain=1)
+    monkeypatch.setattr(prover, "thread_time", lambda: inf)
+    for _ in range(prover.CLOCK_EVERY - 1):
+        asking.check_time()
+    with pytest.raises(prover.Beyond, match="no time is left"):
+        asking.check_time()
 
 
 def zeros_but_at(places, values=None):

@@ -129,7 +129,7 @@ COMPUTED_PADDING = Quirk(
 )
 
 NARROW = 32
-"""Integers of fewer bits are stored by Core ML, which computes with few of them."""
+"""Core ML stores integers of fewer bits, and has few ops for them."""
 
 MOST_IN_FLOATS = 1 << 24
 """Up to it f32 holds every integer."""
@@ -252,7 +252,7 @@ ROWS = Quirk(
 )
 
 MOST_PADDED = 5
-"""Dims of what LiteRT pads."""
+"""LiteRT pads tensors of at most so many dims."""
 
 
 def _is_padded_in_many_dims(_graph: Graph, node: Node) -> bool:
@@ -267,7 +267,7 @@ def _is_padded_in_many_dims(_graph: Graph, node: Node) -> bool:
 PADDED_WINDOWS = Quirk(
     "gather of windows of many dims",
     (names.GATHER,),
-    {"litert": "it pads the starts of all elements of the windows, with a dim more than it pads"},
+    {"litert": "it pads the starts of all elements of the windows, which have more dims than it can pad"},
     "`gather` of rows by their numbers",
     module(
         "%x: tensor<2x4x4x3xf32>, %i: tensor<3x4xi32>",
@@ -475,7 +475,7 @@ def _is_shared_with_call(_graph: Graph, node: Node) -> bool:
 def reshape_for_calls(graph: Graph, node: Node) -> None:
     """Give each call that reads a reshape one of its own.
 
-    Equal: the two are one op twice.
+    Equal: both reshapes give the same.
     """
     if not node.is_static or not _is_shared_with_call(graph, node):
         return
