@@ -7,6 +7,7 @@ import gc
 import os
 import sys
 from importlib.metadata import version
+from pathlib import Path
 
 import pytest
 
@@ -29,6 +30,15 @@ if version("jax").startswith("0.7."):  # it has another name there
     jax.enable_x64 = jax.experimental.enable_x64
 
 gc.set_threshold(50_000, 20, 50)  # the collector walks what was imported less often: an eighth of the time
+
+
+SLOW = frozenset((Path(__file__).parent / "slow.txt").read_text().splitlines())
+"""What `pytest -m slow` runs: each takes long, and other tests run each line of the package that it runs."""
+
+
+def pytest_itemcollected(item):
+    if item.nodeid in SLOW:
+        item.add_marker(pytest.mark.slow)
 
 
 def is_left_out(config):
