@@ -177,7 +177,6 @@ def test_assignment_of_every_dtype(form, oob):
     assert check(form, "assign", oob, DTYPES, prefer=(rule,)) == {rule}
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("form", "oob"), [*((form, "xla") for form in FORMS), ("window", "spec"), ("windows", "spec"), ("whole", "spec")]
 )

@@ -97,7 +97,6 @@ def difference(name):
     return None
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("name", CASES)
 def test_the_right_rule_is_right(name):
     """Without a fault each program is lowered by the rule that it is for, and gives what XLA gives."""
@@ -180,7 +179,6 @@ def stride_off_by_one(right, self, v, axis, low, high, gap):
     return right(self, v, axis, low + 1, high - 1, gap)
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("name", "wrong"),
     [

@@ -478,7 +478,6 @@ DIFFERENT = {
 }
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize("name", EQUAL)
 def test_what_is_equal_is_derived(name):
     """Whatever the size."""
@@ -486,7 +485,6 @@ def test_what_is_equal_is_derived(name):
     assert found, found.reason
 
 
-@pytest.mark.few(16)
 @pytest.mark.parametrize("name", DIFFERENT)
 def test_what_differs_is_not(name):
     """It stays open, with a reason."""

@@ -47,7 +47,6 @@ def test_what_is_said_of_an_equality_holds(seed):
     assert told > 0 or seed
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("seed", range(8))
 def test_what_is_said_of_an_equality_is_proved(seed):
     """By z3, of numbers of few bits: for all of them at once."""

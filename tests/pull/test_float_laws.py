@@ -100,7 +100,6 @@ def differing(sides):
     return int(np.sum((one.view(unsigned) != other.view(unsigned)) & ~(np.isnan(one) & np.isnan(other))))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("name", SIDES)
 def test_a_law_holds_bit_for_bit(name):
     """Both sides are the same numbers."""

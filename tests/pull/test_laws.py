@@ -288,7 +288,6 @@ BROKEN = {
 """Laws broken in one place, by the module that shows it."""
 
 
-@pytest.mark.few(18)
 @pytest.mark.parametrize(
     ("name", "module", "old", "new"), [(k, *what) for k, whats in BROKEN.items() for what in whats]
 )

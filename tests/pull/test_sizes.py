@@ -397,7 +397,6 @@ def broken(monkeypatch, module, old, new):
                         monkeypatch.setitem(value, op, other[id(value[op])])
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize(("module", "old", "new", "name"), BROKEN)
 def test_a_broken_law_of_sizes_is_seen(module, old, new, name, monkeypatch):
     """What it says is not what XLA computes, or a pair that differs is derived."""

@@ -78,7 +78,6 @@ BROKEN = {
 }
 
 
-@pytest.mark.few(11)
 @pytest.mark.parametrize(
     ("kind", "how"),
     [(kind.name, how) for kind in KINDS for how in BROKEN if kind is KINDS[0] or how in ("raises", "another type")],
@@ -111,7 +110,6 @@ def zeros_of(op):
     return found
 
 
-@pytest.mark.few(8)
 @each_kind
 def test_the_next_best_rule_is_taken_for_every_kind(kind):
     """Where a plug-in's rule builds what the target refuses, or says that it does not apply, the module comes out as
@@ -138,7 +136,6 @@ def test_the_next_best_rule_is_taken_for_every_kind(kind):
     assert refused_op.removeprefix("stablehlo.") in legal.text
 
 
-@pytest.mark.few(12)
 @each_kind
 def test_a_condition_decides_for_every_kind(kind):
     """A rule whose predicate does not hold is passed over, with its text among the reasons; one whose predicate fails

@@ -273,7 +273,6 @@ BROKEN = {
 """What makes a form exact, something else in its place, the programs that have to show it, and the target."""
 
 
-@pytest.mark.few(6)
 @pytest.mark.parametrize("how", BROKEN)
 def test_what_is_wrong_differs(how, monkeypatch):
     """Each thing that makes a form exact is needed: without it some op gives other bits."""

@@ -217,7 +217,6 @@ def test_poolings_and_their_derivatives_are_the_same_bits(window, strides, paddi
     assert_same("reduce_window", pooled((2, 3), (2, 2), ((0, 0), (1, 1)), **gaps), x)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("combine", [lax.add, lax.mul, lax.bitwise_xor, lax.max], ids=["add", "mul", "xor", "max"])
 @pytest.mark.parametrize("size", [3, 80])
 def test_padding_counts_for_nothing_whatever_windows_start_from(combine, size):

@@ -87,7 +87,6 @@ def told(lowered):
 CASES = [(shape, region, {"oob": oob}) for shape in SHAPES for region in REGIONS for oob in ("xla", "spec")]
 
 
-@pytest.mark.few(8)
 @pytest.mark.parametrize(
     ("shape", "region", "options"),
     [*(("in a row", region, {"prefer": ["while"]}) for region in ("assign", "add")), *CASES],

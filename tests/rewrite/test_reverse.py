@@ -51,7 +51,6 @@ def test_every_choice_of_dims(shape):
         assert_same(source, lowered, numbers(shape))
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_element_type(dtype):
     """Elements are only moved, by both forms; a target that takes it, on all types or some, keeps it on these."""

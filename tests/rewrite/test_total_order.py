@@ -70,7 +70,6 @@ BITS = {
 }
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("element", ["f32", "f16"])
 @pytest.mark.parametrize("turned", BITS)
 def test_rows_are_as_by_their_bits(turned, element):

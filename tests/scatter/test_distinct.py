@@ -98,7 +98,6 @@ def arguments(seed):
     return floats, integers, random.rand(N) < 0.5, np.int32(random.choice([-(2**31), 2**31 - 1, -9, -1, 0, 3]))
 
 
-@pytest.mark.few(14)
 @pytest.mark.parametrize(("indices", "expected"), [p[1:] for p in PROGRAMS], ids=[p[0] for p in PROGRAMS])
 def test_where_positions_write(indices, expected):
     """What is proved of the positions holds when the program runs, and what may fail is not claimed."""

@@ -81,7 +81,6 @@ def differing(text, lowered, seeds):
     return wrong
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("text", CASES.values(), ids=CASES)
 def test_trap_47_what_is_equal_only_modulo_a_power_of_two_is_another_number(text):
     """A sum that wraps around in a narrower type, and a round trip through one, are not the numbers that they are

@@ -66,7 +66,6 @@ def test_what_no_run_reaches_is_told_and_no_proof(told):
     assert told in "\n".join(verdict.lines())
 
 
-@pytest.mark.few(12)
 @pytest.mark.parametrize("name", [*UNEQUAL, *DIFFERENT])
 def test_the_same_module_is_told_equal_to_itself(name):
     """What is compared besides is the same in the same module."""

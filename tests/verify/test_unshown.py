@@ -213,7 +213,6 @@ MADE, OTHER = (
 )
 
 
-@pytest.mark.few(7)
 @pytest.mark.parametrize(
     ("bare", "told", "is_ok"),
     [
