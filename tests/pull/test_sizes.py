@@ -244,6 +244,8 @@ RIGHT = {
     "no row behind the last": (thirds("compare GT, %q, %l"), thirds("compare LT, %i, %q")),
     "an assertion less": (asserts("compare GE, %n, 1"), where("compare EQ, %n, 0")),
     "lowered": (ADDING, hl.lower(ADDING).text),
+    "bits there and back": (ITSELF, of("%f = bitcast_convert %x -> ?xf32; %b = optimization_barrier %f : ?xf32\n"
+                                       "%r = bitcast_convert %b -> ?xi32")),
 }
 """Two modules that are equal at all sizes."""
 
@@ -268,6 +270,7 @@ UNFIT = {
     "scatter": "%i = reshape %v0 -> 1x1xi32; %r = scatter(%x, %i, %y) <inserted=[0], to=[0], ivd=1> {add}",
     "window": "%r = scatter(%x, %v0, %y) <window=[0], to=[0]> {add}",
     "dot_general": "%r = dot_general %x, %y, contracting_dims = [0] x [0] -> i32",
+    "top_k": "%r:2 = chlo.top_k(%x, k = 3) : ?xi32 -> (3xi32, 3xi32)",
     "sort": "%r:2 = sort(%x, %y) <dimension = 0> {%a, %b, %c, %d: %t = compare LT, %a, %b; return %t}",
 }  # fmt: skip
 """Ops that are not valid at some sizes of x and y, though nothing needs them."""
