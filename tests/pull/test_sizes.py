@@ -244,8 +244,10 @@ RIGHT = {
     "no row behind the last": (thirds("compare GT, %q, %l"), thirds("compare LT, %i, %q")),
     "an assertion less": (asserts("compare GE, %n, 1"), where("compare EQ, %n, 0")),
     "lowered": (ADDING, hl.lower(ADDING).text),
-    "bits there and back": (ITSELF, of("%f = bitcast_convert %x -> ?xf32; %b = optimization_barrier %f : ?xf32\n"
-                                       "%r = bitcast_convert %b -> ?xi32")),
+    "bits there and back": (
+        ITSELF,
+        of("%f = bitcast_convert %x -> ?xf32; %b = optimization_barrier %f : ?xf32\n%r = bitcast_convert %b -> ?xi32"),
+    ),
 }
 """Two modules that are equal at all sizes."""
 

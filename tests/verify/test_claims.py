@@ -133,3 +133,16 @@ def test_no_indices_are_looked_at_twice():
 
     assert checked(written(CLAMPED), {1: 1}, broken).scatters == (1,)
     assert len(set(looked_at)) == len(looked_at) > 20
+
+
+@pytest.mark.usefixtures("judged_by_runs")
+def test_runs_in_which_a_trusted_promise_is_broken_do_not_count():
+    """Updates from the last to the first write the same where rows are unique, as the first version promises."""
+    unique = written(indices="%i").replace("index_vector_dim = 1>}>", "index_vector_dim = 1>, unique_indices = true}>")
+    assert "unique_indices = true" in unique
+    turned = scattering(before="%j = reverse %i, dims = [0]; %v = reverse %u, dims = [0]", used="%o, %j, %v")
+    assert hl.verify(unique, turned, level="regions").differs
+    trusted = hl.verify(unique, turned, trust_flags=True, level="regions")
+    assert trusted.ok, trusted.lines()
+    other = scattering(before="%p = negate %o", used="%p, %i, %u")
+    assert hl.verify(unique, other, trust_flags=True, level="regions").differs
