@@ -96,6 +96,7 @@ def _convert(text: str, settings: Mapping[str, str]) -> Any:
     context = mlir.make_context()
     with mlir.active(context):
         module = mlir.parse_module(text, context)
+        _hide_comparators(module)
         try:
             with mlir.numbered_once(module):  # its converter asks each value for its name
                 program = hlo.convert(module, minimum_deployment_target=target)
@@ -110,6 +111,19 @@ def _convert(text: str, settings: Mapping[str, str]) -> Any:
         except Exception as error:
             said = first_line(str(error)) or "no message"
             raise RefusedError(f"{type(error).__name__}: {said}", _cause(str(error))) from None
+
+
+def _hide_comparators(module: Any) -> None:
+    """Make functions beside `main` private that give truths, as the comparator of `jax.lax.approx_max_k` does: each
+    public one becomes a program, which gives numbers only."""
+    from hlo_lower.ir import mlir
+    from hlo_lower.ir.view import Function, Node
+
+    for raw in module.body.operations:
+        if raw.operation.name == "func.func" and (function := Function(Node(raw.operation))).name != "main":
+            gives = function.body.terminator.operands if function.has_body else ()
+            if any(value.is_tensor and value.element_type == "i1" for value in gives):
+                raw.attributes["sym_visibility"] = mlir.string_attribute("private")
 
 
 def _cause(said: str) -> str:

@@ -207,6 +207,8 @@ RIGHT = {
     "sums of windows": (lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "SAME"), (IMAGE,)),
     "a sort": (jnp.sort, (drawn(4, 9),)),
     "the largest": (lambda x: lax.top_k(x, 3), (drawn(4, 9),)),
+    "about the largest": (lambda x: lax.approx_max_k(x, 3), (drawn(4, 9),)),
+    "numbers of one exponent": (lambda x: jnp.ldexp(x + 1, 3), (drawn(9),)),
     "places of the largest": (lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0)), (drawn(4, 9),)),
     "elements": (lambda x, i, j: x[i, j], (drawn(4, 9), drawn(5, dtype=np.int32), drawn(5, dtype=np.int32))),
     "rows written": (lambda x, i, u: x.at[i].set(u), (drawn(4, 9), np.int32([2, 0]), drawn(2, 9))),

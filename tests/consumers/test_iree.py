@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
+import jax
 import numpy as np
 import pytest
 from jax import lax
@@ -306,3 +307,17 @@ def test_a_place_is_where_an_update_is_clamped_to(update, start, is_kept):
 def test_an_update_of_its_own_is_written_in_place():
     text = module("%x: 6xf32, %u: 4xf32, %i: i32", "%r = dynamic_update_slice %x, %u, %i")
     assert "stablehlo.dynamic_update_slice" in hl.lower(text, target="iree").text
+
+
+def drawn(key, x):
+    """Rows at random, by keys that are split: loops that pass three parts of a key on in turn."""
+    return x[jax.vmap(lambda k: jax.random.randint(k, (2,), 0, 5))(jax.random.split(key, 4))[:, 0]]
+
+
+@pytest.mark.sweep
+def test_short_loops_that_pass_values_on_run(judged):
+    """Its compiler moves a buffer away that it passes on three times, and then has none."""
+    exported = hl.export(drawn, np.uint32([0, 7]), np.ones((8, 3), np.float32))
+    text, reference = exported.mlir_module(), reference_of(exported.mlir_module(), runs=1)
+    found = [judged(one, reference) for one in (text, hl.lower(exported, target="iree").text)]
+    assert [one.result for one in found] == ["refused", "right"]

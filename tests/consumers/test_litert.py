@@ -594,6 +594,35 @@ def test_divisors_that_may_be_zero_are_others(body, is_guarded):
     assert all(region.basis == "derived" for region in hl.verify(text, lowered, level="regions").regions)
 
 
+CLAMPS = [
+    ("%r = clamp %x, %y, %z", True),
+    ("%c = constant 0.0 : f32; %m = constant 6.0 : f32; %r = clamp %c, %y, %m", False),
+    ("%c = constant 6.0 : f32; %m = constant 0.0 : f32; %r = clamp %c, %y, %m", True),
+    ("%m = abs %x; %l = negate %m; %r = clamp %l, %y, %m", False),
+    ("%l = negate %x; %r = clamp %l, %y, %x", True),
+]
+
+
+@pytest.mark.parametrize(("body", "is_written_out"), CLAMPS)
+def test_clamps_whose_ends_may_cross_are_written_out(body, is_written_out):
+    """Unless the least number is known not to be above the greatest one; and it is derived."""
+    text = module("%x: 8xf32, %y: 8xf32, %z: 8xf32", body)
+    lowered = hl.lower(text, target="litert")
+    assert ("stablehlo.clamp" not in lowered.text, lowered.refused) == (is_written_out, ())
+    assert all(region.basis == "derived" for region in hl.verify(text, lowered, level="regions").regions)
+
+
+@pytest.mark.litert
+@NO_LITERT
+def test_a_clamp_between_crossing_ends_gives_the_greatest_number(judge):
+    """As the specification has it; its own gives the least one."""
+    text = module("%x: 3xi32, %y: 3xi32, %z: 3xi32", "%r = clamp %x, %y, %z")
+    inputs = [np.int32([2, 2, -2]), np.int32([0, 7, 0]), np.int32([-2, -2, 2])]
+    run = ConsumerRun(inputs, [np.int32([-2, -2, 0])])
+    lowered = hl.lower(text, target="litert").text
+    assert [judge.judge(one, [run], Rounding((True,))).result for one in (text, lowered)] == ["wrong", "right"]
+
+
 CHOSEN = "%c = constant 1 : 8xi32; %o = constant -1 : 8xi32; %z = constant 0 : 8xi32; %p = compare EQ, %y, %o; "
 CHOSEN_DIVISORS = [
     ("%q = compare EQ, %y, %z; %i = select %q, %c, %y; %d = select %p, %c, %i", False),

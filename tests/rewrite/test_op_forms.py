@@ -326,3 +326,28 @@ def test_pads_that_other_rules_build_are_lowered():
     source, lowered = lowered_of(gaps, np.arange(5, dtype=np.int32), npu=npu)
     assert "stablehlo.pad" not in lowered.text
     assert hl.verify(source, lowered).ok
+
+
+ONE_WINDOW = {
+    "padding": (5, 3, {"padding": [(1, 2)], "window_strides": [9]}, True),
+    "elements": (7, 3, {"window_strides": [9]}, True),
+    "both, apart": (4, 2, {"padding": [(0, 1)], "lhs_dilation": [3], "window_strides": [12]}, True),
+    "of a kernel apart": (9, 2, {"rhs_dilation": [3], "window_strides": [9]}, True),
+    "all that is no padding": (3, 2, {"padding": [(2, 1)], "window_strides": [9]}, True),
+    "nothing": (5, 5, {"window_strides": [2]}, False),
+    "behind two windows": (6, 3, {"window_strides": [2]}, False),
+}
+
+
+@pytest.mark.parametrize("name", ONE_WINDOW)
+def test_what_lies_behind_one_window_is_cut_off(name):
+    """Padding first, then elements; behind more windows it stays."""
+    size, kernel, options, is_cut = ONE_WINDOW[name]
+    rng, given = np.random.default_rng(0), {"padding": [(0, 0)], "dimension_numbers": ("NWC", "WIO", "NWC"), **options}
+    x, k = (rng.integers(-3, 4, shape).astype(np.float32) for shape in ((2, size, 2), (kernel, 2, 3)))
+    source = hl.export(lambda x: lax.conv_general_dilated(x, k, **{"window_strides": [1], **given}), x)
+    npu = target("npu", refused_forms=["convolution of one window and more"])
+    lowered, kept = (hl.lower(source, target=one) for one in (npu, target("other")))
+    assert (lowered.text != kept.text, lowered.refused) == (is_cut, ())
+    assert hl.verify(source, lowered, level="regions").ok
+    assert_same(source, lowered, x)

@@ -134,7 +134,7 @@ def test_rounding_is_the_same_bits(dtype):
     assert_same(ops, lambda v: (*both(v), *others(v)), floats(dtype))
 
 
-@pytest.mark.parametrize(("exponent", "mantissa"), swept([(8, 7), (5, 10), (4, 3), (5, 23)], (5, 10)))
+@pytest.mark.parametrize(("exponent", "mantissa"), swept([(8, 7), (5, 10), (4, 3), (5, 23), (8, 23)], (5, 10), (8, 23)))
 def test_reduced_precision_is_the_same_bits(exponent, mantissa):
     """What overflows is infinite, what underflows zero, halves go to even."""
     x = np.concatenate([floats("float32"), floats("float32") * np.float32(1e-4)])

@@ -116,6 +116,7 @@ def bitcast(low, high, made="f32", of="ui32"):
 
 
 NO_BITCAST = target("npu", "bitcast_convert")
+DTYPES = {"i16": np.int16, "ui16": np.uint16, "i32": np.int32, "ui32": np.uint32}
 OF_ONE = {
     "1 to 2": (0x3F800000, 0x3FFFFFFF),
     "a part of 2 to 4, with a sign": (0x40000005, 0x40000010, "f32", "i32"),
@@ -123,10 +124,12 @@ OF_ONE = {
     "the greatest": (254 << 23, (255 << 23) - 1),
     "f16": (0x3C00, 0x3FFF, "f16", "ui16"),
     "bf16": (0x3F80, 0x3FFF, "bf16", "ui16"),
+    "negative": (0xBF800000, 0xBFFFFFFF),
+    "negative f16, with a sign": (0xBC00 - (1 << 16), 0xBFFF - (1 << 16), "f16", "i16"),
 }
 OF_MORE = {
     "two exponents": bitcast(0x3F7FFFFF, 0x3FFFFFFF),
-    "negative": bitcast(0xBF800000, 0xBFFFFFFF),
+    "of either sign": bitcast(0xBF7FFFFF, 0xBFFFFFFF, of="i32"),
     "products that are subnormal": bitcast(23 << 23, (24 << 23) - 1),
     "NaN": bitcast(255 << 23, (255 << 23) + 5),
     "other widths": module("%x: 4x2xui16", "%r = bitcast_convert %x -> 4xf32"),
@@ -140,10 +143,36 @@ def test_floats_of_one_exponent_are_computed(name):
     text = bitcast(low, high, *types)
     lowered = hl.lower(text, target=NO_BITCAST)
     assert lowered.refused == ()
-    dtype = {"i32": np.int32, "ui16": np.uint16}.get(types[-1] if types else "", np.uint32)
-    given = np.random.default_rng(0).integers(low, high, 64, np.uint64, endpoint=True)
+    dtype = DTYPES[types[-1] if types else "ui32"]
+    given = np.random.default_rng(0).integers(low, high, 64, np.int64, endpoint=True)
     given[:4] = low, high, 0, 1 << 15
     assert_same(text, lowered, given.astype(dtype))
+
+
+MASKS = {
+    "of f32": ("i32", "f32", -0x7F800001, 0x3F000000),
+    "without a sign": ("ui32", "f32", 0x807FFFFF, 0x3F000000),
+    "of f16": ("i16", "f16", -0x7C01, 0x3800),
+    "some bits alone": ("i32", "f32", 0x7FFFFF, 0x40000000),
+}
+
+
+@pytest.mark.parametrize("name", MASKS)
+def test_floats_whose_exponent_is_masked_are_computed(name):
+    """`jnp.frexp` and `ldexp` put one exponent in the place of all; the sign stays."""
+    of, made, mask, exponent = MASKS[name]
+    body = f"%m = constant {mask} : 64x{of}; %e = constant {exponent} : 64x{of}; %a = and %x, %m; %b = or %a, %e"
+    text = module(f"%x: 64x{of}", f"{body}; %r = bitcast_convert %b -> 64x{made}")
+    lowered = hl.lower(text, target=NO_BITCAST)
+    assert lowered.refused == ()
+    dtype = DTYPES[of]
+    given = np.random.default_rng(0).integers(np.iinfo(dtype).min, np.iinfo(dtype).max, 64, dtype, endpoint=True)
+    given[:3] = 0, np.iinfo(dtype).max, np.iinfo(dtype).min
+    assert_same(text, lowered, given)
+    every = -1 if of.startswith("i") else 2**32 - 1
+    for less in (text.replace(f"dense<{exponent}>", "dense<3>"), text.replace(f"dense<{mask}>", f"dense<{every}>")):
+        assert less != text
+        assert [one.op for one in hl.lower(less, target=NO_BITCAST).refused] == ["stablehlo.bitcast_convert"]
 
 
 @pytest.mark.parametrize("name", OF_MORE)

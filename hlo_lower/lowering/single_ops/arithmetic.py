@@ -426,9 +426,13 @@ def reduce_precision_to_bits(op: PlainLowering) -> Sequence[Value]:
         bits + (half - 1) + lowest kept bit, the dropped bits 0;  too large an exponent: infinity, too small: zero
 
     Equal, bit for bit: a carry out of the mantissa goes into the exponent, as rounding up does. NaN comes back itself.
+    To the precision that the numbers have (`jax.checkpoint` with `dots_saveable`) nothing is rounded.
     """
     kept = {"kept_exponent": op.node.integer("exponent_bits"), "kept": op.node.integer("mantissa_bits")}
-    return on_each(op.build, _reduce_precision, op.node.operand(0), element=op.node.result().element, **kept)
+    [x], element = op.node.operands, op.node.result().element
+    if kept["kept_exponent"] >= element.exponent and kept["kept"] >= element.mantissa:
+        return [x]
+    return on_each(op.build, _reduce_precision, x, element=element, **kept)
 
 
 def _reduce_precision(x: Array, *, element: ElementType, kept_exponent: int, kept: int) -> Array:

@@ -7,10 +7,11 @@ import numpy as np
 from jax import Array, lax
 
 from hlo_lower.base.registry import DoesNotApply, RuleList, When
-from hlo_lower.ir.view import Node, Value
+from hlo_lower.ir.view import Graph, Node, Value
 from hlo_lower.lowering.engine.traced import on_each
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, PlainLowering, PlainOp
 from hlo_lower.ops import names
+from hlo_lower.ops.origins import read_at_calls
 from hlo_lower.ops.spec import ANY_NAN, LAYOUT
 
 rules = RuleList()
@@ -82,17 +83,22 @@ MOST_READERS = 50
 """Readers that are looked at."""
 
 
-def _is_computed_with(value: Value) -> bool:
-    """Whether all that reads floats, also once they are moved or chosen among, computes with them or compares them."""
-    pending, seen = list(value.users), set[Node]()
+def _is_computed_with(graph: Graph, value: Value) -> bool:
+    """Whether all that reads floats computes with them or compares them; also once they are moved, chosen among, given
+    to a function or returned by one."""
+    pending, seen = [value], {value}
     while pending:
-        user = pending.pop()
-        if user in seen or user.name in COMPUTING:
-            continue
-        seen.add(user)
-        if user.name not in LAYOUT | {names.SELECT} or len(seen) > MOST_READERS:
-            return False
-        pending += user.result().users
+        for use in pending.pop().raw.uses:
+            user = Node(use.owner.operation)
+            if user.name in COMPUTING:
+                continue
+            more = read_at_calls(graph, user, use.operand_number)
+            if user.name in LAYOUT or user.name == names.SELECT:
+                more = [user.result()]
+            if not more or len(seen) > MOST_READERS:
+                return False
+            pending += [one for one in more if one not in seen]
+            seen.update(more)
     return True
 
 
@@ -113,7 +119,7 @@ def float_of_bits_to_arithmetic(op: PlainLowering) -> Sequence[Value]:
     """
     [given], result = op.node.operands, op.node.result()
     _check_types(result, given)
-    if not _is_computed_with(result):
+    if not _is_computed_with(op.graph, result):
         raise DoesNotApply("the bits of a NaN, or of a subnormal number, may be read later")
     return on_each(op.build, _float, op.build.convert(given, "i32"))
 

@@ -8,14 +8,14 @@ from hlo_lower.base.element_types import WIDE_FLOATS
 from hlo_lower.base.registry import Rule
 from hlo_lower.facts.sort.total_order import may_have_one_nan
 from hlo_lower.facts.values.site import Site
-from hlo_lower.ir.view import Node
+from hlo_lower.ir.view import Node, Value
 from hlo_lower.lowering import gather
 from hlo_lower.lowering.engine.kind import Context, Kind, Refused, Stage, Subject
 from hlo_lower.lowering.engine.legality import dtypes_on
 from hlo_lower.lowering.single_ops import arithmetic, fft, float_bits, products, random_bits, reductions, updates
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, Numbers, PlainFacts, PlainOp, Whole, elements_of
 from hlo_lower.lowering.types.element_type import is_of_parts
-from hlo_lower.ops.names import DIVIDE, SORT
+from hlo_lower.ops.names import AND, DIVIDE, OR, SORT
 from hlo_lower.ops.quirks.quirk import Quirk
 from hlo_lower.ops.quirks.sums import summed_over
 from hlo_lower.ops.refused_forms import RefusedForm, refused_form
@@ -106,6 +106,7 @@ def is_bitcast_of_words(node: Node) -> bool:
 
 def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:
     named = PlainOp(node.name)
+    exponent, may_have_sign = _common_exponent(context, node) if named is PlainOp.BITCAST_CONVERT else (0, False)
     return PlainFacts(
         named,
         elements_of(node.operand(0).element_type),
@@ -115,7 +116,8 @@ def _facts(context: Context, node: Node, form: Quirk | None) -> PlainFacts:
         is_safe_divisor=named is PlainOp.REMAINDER and _is_safe_divisor(context, node),
         window=prod(node.integers("window_dimensions")) if named in WINDOWED else 0,
         summed=summed_over(node) if named is PlainOp.DOT_GENERAL else 0,
-        exponent=_common_exponent(context, node) if named is PlainOp.BITCAST_CONVERT else 0,
+        exponent=exponent,
+        may_have_sign=may_have_sign,
         has_one_nan=named is PlainOp.BITCAST_CONVERT
         and may_have_one_nan(context.analysis.sources, Site(node.operand(0))),
         shift=_known_shift(context, node) if node.name in SHIFTS else None,
@@ -131,15 +133,38 @@ def _known_shift(context: Context, node: Node) -> int | None:
     return low if low == high else None
 
 
-def _common_exponent(context: Context, node: Node) -> int:
-    """The exponent's bits of the floats of which integers are the bits, where all are alike, as rules want it."""
+def _common_exponent(context: Context, node: Node) -> tuple[int, bool]:
+    """The exponent's bits of the floats of which integers are the bits, where all are alike, as rules want it; and
+    whether one may have a sign."""
     made, (given, result) = node.result().element, (node.operand(0), node.result())
     if made.name not in WIDE_FLOATS or elements_of(given.element_type) not in (Elements.SIGNED, Elements.UNSIGNED):
-        return 0
+        return 0, False
     if given.element.bits != made.bits or not prod(result.static_shape):
-        return 0
-    low, high = (number >> made.mantissa for number in context.analysis.of(Site(given)).hull())
-    return low if low == high and made.mantissa < low < (1 << made.exponent) - 1 else 0
+        return 0, False
+    zeros, ones = _known_bits(context, given)
+    most = (1 << made.exponent) - 1
+    exponent = ones >> made.mantissa & most
+    is_known = (zeros | ones) >> made.mantissa & most == most and made.mantissa < exponent < most
+    return (exponent, not zeros >> made.bits - 1) if is_known else (0, False)
+
+
+MOST_MASKS = 4
+"""Ops on bits behind one another that are looked at."""
+
+
+def _known_bits(context: Context, value: Value, depth: int = MOST_MASKS) -> tuple[int, int]:
+    """The bits that are 0 in each element of integers, and those that are 1."""
+    every = (1 << value.element.bits) - 1
+    low, high = context.analysis.of(Site(value)).hull()
+    # of numbers that all have a sign, or all none, those above the highest one that differs
+    known = every & -1 << (low ^ high).bit_length() if (low < 0) == (high < 0) else 0
+    zeros, ones = ~low & known, low & known
+    made = value.node
+    if depth and made is not None and made.name in (AND, OR):
+        (zeros_a, ones_a), (zeros_b, ones_b) = (_known_bits(context, one, depth - 1) for one in made.operands)
+        zeros |= zeros_a | zeros_b if made.name == AND else zeros_a & zeros_b
+        ones |= ones_a & ones_b if made.name == AND else ones_a | ones_b
+    return zeros, ones
 
 
 def _is_safe_divisor(context: Context, node: Node) -> bool:

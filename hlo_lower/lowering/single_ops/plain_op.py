@@ -87,8 +87,9 @@ class PlainFacts(FactsByName):
       is_safe_divisor: of an integer division: whether no divisor is 0 or -1.
       window: elements of a window; 0 where there is none.
       summed: numbers that each element of a product is the sum of.
-      exponent: of integers that are bitcast to floats: the exponent's bits where all have the same, no sign, and no
-        result is small or infinite; else 0.
+      exponent: of integers that are bitcast to floats: the exponent's bits where all have the same, and no result is
+        small or infinite; else 0.
+      may_have_sign: of such integers: whether a float may be negative.
       has_one_nan: of floats that are bitcast: whether every NaN among them may be taken for the positive one.
       shift: by how many bits a shift shifts, where that is one number that is known; else None.
     """
@@ -102,6 +103,7 @@ class PlainFacts(FactsByName):
     window: int = 0
     summed: int = 0
     exponent: int = 0
+    may_have_sign: bool = False
     shift: int | None = None
     has_one_nan: bool = False
 

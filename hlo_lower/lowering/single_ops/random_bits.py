@@ -16,7 +16,7 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.view import Value
 from hlo_lower.lowering.engine.traced import build_traced
 from hlo_lower.lowering.single_ops.plain_op import PLAIN, Elements, PlainLowering, PlainOp
-from hlo_lower.ops.names import BITCAST_CONVERT
+from hlo_lower.ops.names import BITCAST_CONVERT, NEGATE
 
 STATE, WORD = "ui64", "ui32"
 DRAWN = ("ui8", "ui16", "ui32", "ui64")
@@ -108,13 +108,21 @@ def bitcast_of_one_exponent_to_sum(op: PlainLowering) -> Sequence[Value]:
         %b = or %m, 0x3F800000 : ui32;  %r = bitcast_convert %b : f32   ->   1 + convert(%b - 0x3F800000) * 2^-23
 
     Equal: the bits below the exponent are a whole number m of M bits, and the float is 2^e (1 + m / 2^M), as IEEE 754
-    has it. Nothing is rounded: m, its product with a power of two and the sum are floats, and none is subnormal.
+    has it. Nothing is rounded: m, its product with a power of two and the sum are floats, and none is subnormal. Where
+    there may be a sign (`jnp.frexp`), it is taken off the bits first, and the float negated at the end.
     """
     build, [bits], made = op.build, op.node.operands, op.node.result().element
+    sign = None
+    if op.facts.may_have_sign:
+        signed = build.convert(bits, bits.element.signed_type)
+        sign = build.compare(signed, "LT", 0)
+        least = build.constant(-1 << made.bits - 1, signed.static_shape, signed.element_type)
+        bits = build.select(sign, build.subtract(signed, least), signed)
     first = build.constant(op.facts.exponent << made.mantissa, bits.static_shape, bits.element_type)
     whole = build.convert(build.convert(build.subtract(bits, first), bits.element.signed_type), made.name)
     one = 2.0 ** (op.facts.exponent - (1 << made.exponent - 1) + 1)
-    return build_traced(build, _scaled, whole, unit=one * 2.0**-made.mantissa, one=one)
+    [found] = build_traced(build, _scaled, whole, unit=one * 2.0**-made.mantissa, one=one)
+    return [found if sign is None else build.select(sign, build.elementwise(NEGATE, found), found)]
 
 
 def _scaled(m: Array, *, unit: float, one: float) -> Array:

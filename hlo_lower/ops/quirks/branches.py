@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
-from hlo_lower.ops.names import CASE, CONSTANT, CONVERT, IF, WHILE
+from hlo_lower.ops.names import CASE, CONSTANT, CONVERT, IF, REDUCE, WHILE
+from hlo_lower.ops.origins import CALL
 from hlo_lower.ops.quirks.quirk import Quirk, Rewrite, Rules, module, over_each
+from hlo_lower.ops.spec import CONSTANTS, ELEMENTWISE, LAYOUT
 
 AROUND = (CASE, IF, WHILE)
 
@@ -111,6 +113,27 @@ def _home(value: Value) -> mlir.RawBlock:
     return mlir.block_of(made.raw) if made is not None else value.raw.owner
 
 
+CHEAP = ELEMENTWISE | CONSTANTS | LAYOUT | {REDUCE}
+"""Ops that cost about as much as reading what they are given."""
+
+
+def _is_cheap(graph: Graph, block: Block, depth: int = 4) -> bool:
+    """Whether a block, and each function that it calls, holds such ops alone."""
+    for node in block.nodes:
+        if node.name == CALL and depth and (callee := graph.functions[node.callee]).has_body:
+            if not _is_cheap(graph, callee.body, depth - 1):
+                return False
+        elif node.name not in CHEAP and node != block.terminator:
+            return False
+    return True
+
+
+def _gives_several_cheap(graph: Graph, node: Node) -> bool:
+    """Whether branches give two arrays or more, and cost little."""
+    arrays = [value for value in node.results if value.is_tensor and value.shape]
+    return len(arrays) > 1 and all(_is_cheap(graph, block) for block in node.blocks)
+
+
 F = "tensor<4xf32>"
 INNER = Quirk(
     "case within a loop or branch",
@@ -181,4 +204,23 @@ TWICE = Quirk(
     lambda _graph, node: any(map(_taken_twice, node.blocks)),
     (Rewrite("read-once", "copies what a branch reads twice", read_once),),
     is_anywhere=True,
+)
+
+SEVERAL = Quirk(
+    "cheap branches of several results",
+    (CASE, IF),
+    {"iree": "of results in one buffer it may lose one, or not wait for it: an error in the run, or wrong numbers"},
+    "all its branches, and a `select` that chooses",
+    module(
+        f"%i: tensor<i32>, %x: {F}, %y: {F}",
+        F,
+        '%s:2 = "stablehlo.case"(%i) ({',
+        f"  %a = stablehlo.add %x, %y : {F}",
+        f"  %b = stablehlo.subtract %x, %y : {F}",
+        f"  stablehlo.return %a, %b : {F}, {F}",
+        f"}}, {{ stablehlo.return %x, %y : {F}, {F} }}) : (tensor<i32>) -> ({F}, {F})",
+        f"%r = stablehlo.multiply %s#0, %s#1 : {F}",
+    ),
+    _gives_several_cheap,
+    (Rules("control flow", ("branches_to_selects",)),),
 )

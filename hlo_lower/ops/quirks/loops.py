@@ -10,10 +10,10 @@ from hlo_lower.ir import mlir
 from hlo_lower.ir.builder import Builder, rebuilt
 from hlo_lower.ir.regions import captured_values, used_by
 from hlo_lower.ir.view import Block, Function, Graph, Node, Value
-from hlo_lower.ops.names import CONCATENATE, CONSTANT, CONVERT, GATHER, RESHAPE, SLICE, WHILE
+from hlo_lower.ops.names import ADD, COMPARE, CONCATENATE, CONSTANT, CONVERT, GATHER, RESHAPE, SLICE, WHILE
 from hlo_lower.ops.origins import CALL
 from hlo_lower.ops.purity import Functional
-from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, module, over_each
+from hlo_lower.ops.quirks.quirk import Place, Quirk, Rewrite, Rules, module, over_each
 
 # --- what a loop carries ---
 
@@ -416,4 +416,78 @@ LOOP = Quirk(
     (Rewrite("call-loops", "writes loop bodies as calls", call_bodies, Place.LAST, in_calls),),
     is_anywhere=True,
     is_exception=True,
+)
+
+# --- what a loop passes on, trip by trip ---
+
+MOST_TRIPS, MOST_OPS = 8, 200
+"""A loop of so many trips at most, of so many ops each, is short."""
+
+
+def _argument_behind(graph: Graph, value: Value) -> int | None:
+    """The number of the argument of its block that a value is, also through functions; None where it is none."""
+    while (made := value.node) is not None:
+        if made.name != CALL or not (callee := graph.functions[made.callee]).has_body:
+            return None
+        number = _argument_behind(graph, callee.body.terminator.operand(value.number))
+        if number is None:
+            return None
+        value = made.operand(number)
+    return value.number
+
+
+def _passes_on(graph: Graph, body: Block) -> bool:
+    """Whether a body gives an array that it is given back in another place."""
+    found = [_argument_behind(graph, value) for value in body.terminator.operands]
+    return any(number not in (None, place) and bool(body.argument(place).shape) for place, number in enumerate(found))
+
+
+def _is_short(graph: Graph, loop: Node) -> bool:
+    """Whether a loop counts from one constant to another, near one, and no trip has loops or branches."""
+    condition, body = loop.blocks
+    compared = condition.terminator.operand(0).node
+    if compared is None or compared.name != COMPARE or "LT" not in str(compared.attribute("comparison_direction")):
+        return False
+    counter, last = compared.operands
+    if counter.node is not None or counter.block != condition:
+        return False
+    first, most = loop.operand(counter.number).integer, last.integer
+    added = body.terminator.operand(counter.number).node
+    if first is None or most is None or added is None or added.name != ADD or added.operand(1).integer != 1:
+        return False
+    inner = [*body.nodes, *(node for call in body.nodes if call.name == CALL for node in _of_call(graph, call))]
+    is_flat = not any(node.has_regions for node in inner) and len(inner) <= MOST_OPS
+    return added.operand(0) == body.argument(counter.number) and most - first <= MOST_TRIPS and is_flat
+
+
+def _of_call(graph: Graph, call: Node) -> Iterable[Node]:
+    callee = graph.functions[call.callee]
+    return callee.body.nodes if callee.has_body else ()
+
+
+V = "tensor<4xi32>"
+
+IN_TURN = Quirk(
+    "short while passing values on",
+    (WHILE,),
+    {"iree": "of values in one buffer that it passes on it may lose one: an error in the run, or wrong numbers"},
+    "its trips one after the other",
+    module(
+        f"%x: {V}, %y: {V}",
+        V,
+        f"%c = stablehlo.constant dense<0> : {C}",
+        f"%three = stablehlo.constant dense<3> : {C}",
+        f"%k, %s, %r = stablehlo.while(%i = %c, %a = %x, %b = %y) : {C}, {V}, {V}",
+        "cond {",
+        f"  %p = stablehlo.compare LT, %i, %three : ({C}, {C}) -> tensor<i1>",
+        "  stablehlo.return %p : tensor<i1>",
+        "} do {",
+        f"  %one = stablehlo.constant dense<1> : {C}",
+        f"  %j = stablehlo.add %i, %one : {C}",
+        f"  %t = stablehlo.add %a, %b : {V}",
+        f"  stablehlo.return %j, %t, %a : {C}, {V}, {V}",
+        "}",
+    ),
+    lambda graph, node: _is_short(graph, node) and _passes_on(graph, node.blocks[1]),
+    (Rules("control flow", ("while_to_trips",)),),
 )

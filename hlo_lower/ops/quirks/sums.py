@@ -3,6 +3,8 @@
 from collections.abc import Callable
 from math import prod
 
+import numpy as np
+
 from hlo_lower.base.element_types import element_type
 from hlo_lower.ir import mlir
 from hlo_lower.ir.axes import highest_precision
@@ -293,6 +295,58 @@ DILATED_KERNEL = Quirk(
     _convolution("1x5x2xf32", "2x2x3xf32", "1x3x3xf32", "rhs_dilate = [2]"),
     _is_dilated_by_computed_kernel,
     (Rules("op", ("dilated_kernel_to_batches",)),),
+)
+
+
+def _left_over(node: Node) -> dict[int, int]:
+    """For each spatial dim along which there is one window: how many elements behind it none reads, if any."""
+    found, padding = dict[int, int](), node.padding(len(node.result().static_shape) - 2)
+    given, kernel = (value.static_shape for value in node.operands)
+    for k, (dim, window, made) in enumerate(mlir.convolution_spatial_dimensions(node.raw)):
+        apart, steps = (node.integers(name, (1,) * (k + 1))[k] for name in ("lhs_dilation", "rhs_dilation"))
+        size = (given[dim] - 1) * apart + 1 + sum(padding[2 * k : 2 * k + 2])
+        more = size - (kernel[window] - 1) * steps - 1
+        if node.result().static_shape[made] == 1 and more > 0 and given[dim] > 0:
+            found[k] = more
+    return found
+
+
+@over_each(names.CONVOLUTION)
+def cut_left_over(_graph: Graph, node: Node) -> None:
+    """Cut off what lies behind the one window of a convolution, in place: padding, and then elements.
+
+        convolution %x[4], %k[3], stride = [2]   ->   convolution (slice %x [0:3]), %k[3], stride = [2]
+
+    Equal: the result has one element along that dim, whose window ends before.
+    """
+    if not node.is_static or not (left := _left_over(node)):
+        return
+    build, (value, kernel), rank = Builder.before(node), node.operands, len(node.result().static_shape) - 2
+    padding, sizes = list(node.padding(rank)), list(value.static_shape)
+    for k, more in left.items():
+        dim = mlir.convolution_spatial_dimensions(node.raw)[k][0]
+        apart = node.integers("lhs_dilation", (1,) * rank)[k]
+        padding[2 * k + 1] -= more
+        if padding[2 * k + 1] < 0:
+            last = (sizes[dim] - 1) * apart + padding[2 * k + 1]
+            sizes[dim] = max(last // apart, 0) + 1
+            padding[2 * k + 1] = last - (sizes[dim] - 1) * apart
+    pairs = np.asarray(padding, np.int64).reshape(rank, 2)
+    attributes = {"padding": mlir.dense_attribute(pairs, mlir.tensor_type((rank, 2), "i64"))}
+    operands = [build.slice(value, [0] * len(sizes), sizes), kernel]
+    made = build.copy_on(node, operands, [node.result().raw.type], attributes).result()
+    node.result().raw.replace_all_uses_with(made.raw)
+    node.raw.erase()
+
+
+LEFT_OVER = Quirk(
+    "convolution of one window and more",
+    (names.CONVOLUTION,),
+    {"iree": "its compiler takes the kernel to be as long as the operand, and rejects it"},
+    "a convolution of what the window reads",
+    _convolution("1x4x2xf32", "3x2x3xf32", "1x1x3xf32", "stride = [2]"),
+    lambda _graph, node: bool(_left_over(node)),
+    (Rewrite("cut-left-over", "cuts off what lies behind one window", cut_left_over, Place.LAST),),
 )
 
 # --- reductions ---
