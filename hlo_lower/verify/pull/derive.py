@@ -112,6 +112,7 @@ class Derivation:
         return self.status == "derived"
 
 
+@terms_anew()  # around it, so that all that is made within is gone before the context of its terms is
 def derive(
     before: str,
     after: str,
@@ -136,73 +137,72 @@ def derive(
       trust_flags: whether `unique_indices` of the first module's scatters, outside of loops and branches, holds.
       reassociated: whether sums of floats may be in any order: what is rounded otherwise is equal, too.
     """
-    with terms_anew():
-        work = Work()
-        work.add(LETTER * (len(before) + len(after)))
-        context = mlir.shared_context(len(before) + len(after))
+    work = Work()
+    work.add(LETTER * (len(before) + len(after)))
+    context = mlir.shared_context(len(before) + len(after))
+    try:
+        programs = Program(mlir.parse_module(before, context)), Program(mlir.parse_module(after, context))
+    except TooLargeError as error:
+        return Derivation("open", reason=str(error))
+    found, known = Derivation("open"), None
+    if any(map(is_dynamic, programs)):
         try:
-            programs = Program(mlir.parse_module(before, context)), Program(mlir.parse_module(after, context))
-        except TooLargeError as error:
-            return Derivation("open", reason=str(error))
-        found, known = Derivation("open"), None
-        if any(map(is_dynamic, programs)):
-            try:
-                known = _valid(programs, seconds, oob)
-            except (Beyond, z3.Z3Exception, RecursionError) as error:
-                return Derivation("open", reason=_describe_error(error), seconds=work.seconds)
-        attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
-        while attempts:
-            chain, order = attempts.pop(0)
-            if order == "finite first" and "dot_general" not in found.reason:
-                continue
-            # A promise is of the places that are asked for. In one order large terms are alike sooner, and what stands
-            # within others may be met in another order on each side.
-            shares, orders = not trust_flags, reassociated and order == "any"
-            while True:
-                left = ALL_ATTEMPTS * seconds - work.seconds
-                prover = Prover(
-                    programs,
-                    _law,
-                    seconds=seconds if known is not None else max(min(seconds, left), 0.0),
-                    oob=oob,
-                    chain=chain,
-                    order=order,
-                    trust_flags=trust_flags,
-                    reassociated=reassociated and order == "any",
-                    shares=shares,
-                    orders=orders,
-                    sizes=None if known is None else _sizes,
-                    assumptions=() if known is None else known.assumptions,
-                    work=work,
-                )
-                prover.invariant |= set[Op]() if known is None else known.invariant
-                for place, ends in within.items():
-                    prover.bound_argument(place, *ends)
-                for place, dim in ordered.items():
-                    prover.order_argument(place, dim)
-                for place in one_nan:
-                    prover.know_one_nan(place)
-                reason = _open(prover)
-                found = Derivation(
-                    "open" if reason else "derived",
-                    tuple(sorted(prover.used)),
-                    reason,
-                    prover.questions,
-                    work.seconds,
-                    found.inputs or (_inputs(prover) if reason else ()),
-                )
-                if found or "no time" in reason or not (prover.has_ordered or prover.has_shared):
-                    break
-                shares, orders = shares and prover.has_ordered, False  # some is seen at the places themselves alone
-            if work.seconds > ALL_ATTEMPTS * seconds:  # much is tried in vain
+            known = _valid(programs, seconds, oob)
+        except (Beyond, z3.Z3Exception, RecursionError) as error:
+            return Derivation("open", reason=_describe_error(error), seconds=work.seconds)
+    attempts = sorted(ATTEMPTS, key=lambda attempt: attempt[1] != "any") if reassociated else list(ATTEMPTS)
+    while attempts:
+        chain, order = attempts.pop(0)
+        if order == "finite first" and "dot_general" not in found.reason:
+            continue
+        # A promise is of the places that are asked for. In one order large terms are alike sooner, and what stands
+        # within others may be met in another order on each side.
+        shares, orders = not trust_flags, reassociated and order == "any"
+        while True:
+            left = ALL_ATTEMPTS * seconds - work.seconds
+            prover = Prover(
+                programs,
+                _law,
+                seconds=seconds if known is not None else max(min(seconds, left), 0.0),
+                oob=oob,
+                chain=chain,
+                order=order,
+                trust_flags=trust_flags,
+                reassociated=reassociated and order == "any",
+                shares=shares,
+                orders=orders,
+                sizes=None if known is None else _sizes,
+                assumptions=() if known is None else known.assumptions,
+                work=work,
+            )
+            prover.invariant |= set[Op]() if known is None else known.invariant
+            for place, ends in within.items():
+                prover.bound_argument(place, *ends)
+            for place, dim in ordered.items():
+                prover.order_argument(place, dim)
+            for place in one_nan:
+                prover.know_one_nan(place)
+            reason = _open(prover)
+            found = Derivation(
+                "open" if reason else "derived",
+                tuple(sorted(prover.used)),
+                reason,
+                prover.questions,
+                work.seconds,
+                found.inputs or (_inputs(prover) if reason else ()),
+            )
+            if found or "no time" in reason or not (prover.has_ordered or prover.has_shared):
                 break
-            if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull
-                break
-            may_say_more = prover.has_closed or prover.used.keys() & FOLDING
-            if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
-                break
-            if prover.has_sort and attempts and attempts[0][0] > 1:  # ranks show more than each comparison, and sooner
-                attempts.append(attempts.pop(0))
+            shares, orders = shares and prover.has_ordered, False  # some is seen at the places themselves alone
+        if work.seconds > ALL_ATTEMPTS * seconds:  # much is tried in vain
+            break
+        if "no time" in found.reason and not prover.is_pulled and chain == 1:  # the others have as much to pull
+            break
+        may_say_more = prover.has_closed or prover.used.keys() & FOLDING
+        if found or not (may_say_more or any(word in reason for word in ("while", "loop", "time"))):
+            break
+        if prover.has_sort and attempts and attempts[0][0] > 1:  # ranks show more than each comparison, and sooner
+            attempts.append(attempts.pop(0))
     return found
 
 
