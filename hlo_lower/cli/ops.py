@@ -46,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     is_markdown = args.format == "markdown"
     if args.forms:
         shown = {row.spec.name for row in rows}
-        quirks = [quirk for quirk in QUIRKS if not shown.isdisjoint(quirk.ops)]
+        quirks = [quirk for quirk in QUIRKS if args.name is None or not shown.isdisjoint(quirk.ops)]
         show(render_forms_markdown(quirks) if is_markdown else render_forms_text(quirks, **page_of(sys.stdout)))
     else:
         show(render_ops_markdown(rows) if is_markdown else render_ops_text(rows, **page_of(sys.stdout)))

@@ -207,6 +207,7 @@ RIGHT = {
     "sums of windows": (lambda x: lax.reduce_window(x, 0.0, lax.add, (1, 3, 3, 1), (1, 1, 1, 1), "SAME"), (IMAGE,)),
     "a sort": (jnp.sort, (drawn(4, 9),)),
     "the largest": (lambda x: lax.top_k(x, 3), (drawn(4, 9),)),
+    "truths that are given": (lambda p, x: (p, x * 2), (drawn(9) > 0, drawn(9))),
     "about the largest": (lambda x: lax.approx_max_k(x, 3), (drawn(4, 9),)),
     "numbers of one exponent": (lambda x: jnp.ldexp(x + 1, 3), (drawn(9),)),
     "places of the largest": (lambda x: (jnp.argmax(x, 1), jnp.argmin(x, 0)), (drawn(4, 9),)),

@@ -153,3 +153,41 @@ PLACE = Quirk(
     _is_place_of_truth,
     (Rewrite("count-truths", "finds places of truths as those of numbers", count_truths, Place.BEFORE_TYPES),),
 )
+
+
+def _given_back(node: Node) -> list[int]:
+    """The truths among what a function gives that it is given."""
+    return [
+        number
+        for number, value in enumerate(node.operands)
+        if value.node is None and value.is_tensor and value.element_type == "i1"
+    ]
+
+
+@over_each("func.return")
+def copy_given(graph: Graph, node: Node) -> None:
+    """Give the `and` of truths and themselves, in place of those that a public function is given.
+
+    Equal: of two truths that are the same one the `and` is that truth.
+    """
+    if graph.function_of(node).is_public:
+        for number in _given_back(node):
+            value = node.operand(number)
+            node.raw.operands[number] = Builder.before(node).and_(value, value).raw
+
+
+GIVEN = Quirk(
+    "return of truths that are given",
+    ("func.return",),
+    {"coreml": "its converter has one name for what a program is given and what it gives then, and ends in an error"},
+    "the `and` of both",
+    module(
+        "%x: tensor<4xi1>, %y: tensor<4xi1>",
+        "tensor<4xi1>",
+        "%r = stablehlo.or %x, %y : tensor<4xi1>",
+    ).replace("return %r", "return %x"),
+    lambda graph, node: graph.function_of(node).is_public and bool(_given_back(node)),
+    (Rewrite("copy-given", "copies truths that a program gives back", copy_given, Place.LAST),),
+    is_anywhere=True,
+    is_reported=False,
+)
