@@ -864,6 +864,8 @@ class Prover:
             asserted += pending
             if not pending:
                 break
+        if self._is_true_of_digits(asserted, 0.3 * (until - self.work.seconds)):
+            return True
         if self.is_open and self._is_true_of_any(asserted, 0.4 * (until - self.work.seconds)):
             return True
         asked: Any = None
@@ -878,8 +880,6 @@ class Prover:
             self._deadline.check()
             if found != z3.unknown or (most == inf and until - self.work.seconds < SOON_SECONDS):
                 break
-            if most < inf and self._is_true_of_digits(asserted, 0.3 * (until - self.work.seconds)):
-                return True
         self.model = asked.model() if found == z3.sat else None
         return True if found == z3.unsat else False if found == z3.sat else None
 
@@ -889,7 +889,7 @@ class Prover:
         if not told:
             return False
         changed = [(equality, z3.Bool(f"digits {k}")) for k, (equality, _) in enumerate(told)]
-        solver = z3.SimpleSolver()
+        solver = z3.Solver()
         solver.add(*(z3.substitute(assertion, *changed) for assertion in assertions))
         for (_, cases), (_, holds) in zip(told, changed, strict=True):
             solver.add(*(z3.Implies(condition, holds == equal) for condition, equal in cases))
@@ -903,7 +903,7 @@ class Prover:
         if not hard:
             return False
         changed = [(term, z3.BitVec(f"hard {k}", term.size())) for k, term in enumerate(hard)]
-        solver = z3.SimpleSolver()
+        solver = z3.Solver()
         solver.add(*(z3.substitute(assertion, *changed) for assertion in assertions))
         solver.set("rlimit", max(1, int(STEPS_A_SECOND * seconds)))
         solver.set("timeout", self._milliseconds(seconds))
