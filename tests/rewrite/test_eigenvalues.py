@@ -156,7 +156,9 @@ def verdict_of(function, *shape):
 
 
 @pytest.mark.usefixtures("judged_by_runs")
-@pytest.mark.parametrize("function", swept([jnp.linalg.eigvalsh, singular, jnp.linalg.eigh, jnp.linalg.svd], singular))
+@pytest.mark.parametrize(
+    "function", swept([jnp.linalg.eigvalsh, singular, jnp.linalg.eigh, jnp.linalg.svd], singular, jnp.linalg.svd)
+)
 def test_a_right_lowering_is_verified(function):
     """Within the bound of a matrix that differs by some units of its largest element."""
     assert verdict_of(function, 2, 2).ok

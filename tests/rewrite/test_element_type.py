@@ -254,7 +254,14 @@ BROKEN = {
     "an index not clamped": ("uint32", on_carriers, "clamped_index", lambda c, x, of: x, "dynamic_slice", WORD),
     "a sum without its carry": ("uint64", halves, "_one_where", lambda c, p, like: c.number(0, like), "add", WORD),
     "lower halves with a sign": ("uint64", halves, "_is_below", lambda c, x, y: c.holds(x, "LT", y), "sub", WORD),
-    "a digit elsewhere": ("uint64", halves, "_in_place", lambda c, x, place: (x, c.number(0, x)), "reduce add", WORD),
+    "a digit without its upper part": (
+        "uint64",
+        halves,
+        "_divide_half",
+        lambda c, x, count: c.number(0, x),
+        "reduce add",
+        WORD,
+    ),
     "a rest that is not taken away": ("uint64", halves, "subtract", lambda c, x, y: x, "div", WORD),
     "lost bits": (
         "int64",

@@ -116,7 +116,7 @@ def all_taken_as_dropped(right, build, value, none, axis, _op):
     return right(build, value, none, axis, "minimum")
 
 
-@fault(safe_scatter, "_scatter")
+@fault(safe_scatter, "_write_rows")
 def the_last_row_for_the_spare_one(right, op, operand, numbers, update):
     """What is dropped is combined with a row that is there, as nothing is cut off behind it."""
     last = op.build.constant(operand.static_shape[0] - 2, numbers.static_shape, numbers.element_type)

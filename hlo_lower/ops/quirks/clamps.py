@@ -9,6 +9,8 @@ from hlo_lower.ops.quirks.quirk import Quirk, Rules, module
 def _may_cross(graph: Graph, node: Node) -> bool:
     """Whether a least number may be above the greatest one of its element."""
     low, _, high = node.operands
+    if low == high:
+        return False
     least, most = low.constant(), high.constant()
     if least is not None and most is not None:
         return bool((least > most).any())

@@ -113,6 +113,10 @@ class Side:
         """Whether a value is of this body, and not of one around it."""
         return self.program.homes[value] is self.body
 
+    def is_read(self, value: ValueId) -> bool:
+        """Whether an operation reads a value, or it is returned. LAPACK's calls give some that nobody reads."""
+        return value in self.users or value in self.root_places
+
     def may_take_another(self, value: ValueId) -> bool:
         """Whether a value may be given another's number: an operation of the body, without effects, makes it."""
         maker = self.program.makers[value]
@@ -413,7 +417,7 @@ class Aligner:
                 continue
             # What a call gives is chosen by its `info`, its last result: once that is told, the others may be.
             for x in op.results * (2 if op.name == names.CUSTOM_CALL else 1):
-                if pair.second.has(pair.first.numbers[x]):
+                if pair.second.has(pair.first.numbers[x]) or not pair.first.is_read(x):
                     continue
                 if how in ENDS and (ends := _ends_alike(pair, x, ENDS[how])) is not None and self._may_be(pair, *ends):
                     found = self._equate(pair, *ends, "") or found
@@ -702,7 +706,7 @@ def _end_of(pair: BodyPair, side: Side, like: ValueId, behind: set[Number], step
     for _ in range(steps):
         now = [op for op in dict.fromkeys(now) if op not in seen]
         seen.update(now)
-        own = [v for op in now for v in op.results if not pair.is_matched(side, v)]
+        own = [v for op in now for v in op.results if side.is_read(v) and not pair.is_matched(side, v)]
         for value in own:
             closed = _closed(pair, side, value, steps, behind) if side.program.types[value] == raw_type else None
             if closed is not None and closed[0] == behind:
