@@ -24,6 +24,7 @@ from hlo_lower.consumers.consumer_outcome import (
     first_line,
     signal_name,
 )
+from hlo_lower.consumers.iree_registers import BRANCHES, lost_reference
 
 FLAGS = ("--iree-hal-target-backends=llvm-cpu", "--iree-llvmcpu-target-cpu=host")
 DEVICE_FLAG, CPU_FLAG = "--iree-hal-target-", "--iree-llvmcpu-target-"
@@ -90,9 +91,12 @@ def _compile(text: str, flags: Sequence[str] = ()) -> bytes:
     ours |= {flag: (flag.partition("=")[0],) if op == LOOPS[0] else () for op, flag in (FORALL, LOOPS) if op in text}
     own = [flag for flag, others in ours.items() if not any(given.startswith(others) for given in flags)]
     try:
-        return compiler.compile_str(text, input_type="auto", extra_args=[*own, *flags])
+        binary: bytes = compiler.compile_str(text, input_type="auto", extra_args=[*own, *flags])
     except compiler.CompilerToolError as error:
         raise _error_of(str(error)) from None
+    if BRANCHES.search(text) and (lost := lost_reference(binary)):
+        raise RefusedError(str(lost))
+    return binary
 
 
 class _LoadedModule:
