@@ -109,8 +109,11 @@ class _Registers(NamedTuple):
 
 
 def lost_reference(binary: bytes) -> LostReference | None:
-    """The first reference that a compiled module loses; None where it loses none, or is no program of the VM."""
+    """The first reference that a compiled module loses; None where it loses none, is no program of the VM, or this
+    release of IREE comes without the tool that shows programs."""
     tool = Path(*import_module("iree._runtime_libs").__path__, "iree-dump-module")
+    if not tool.exists():
+        return None
     with TemporaryDirectory() as folder:
         path = Path(folder, "module.vmfb")
         path.write_bytes(binary)
