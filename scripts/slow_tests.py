@@ -20,8 +20,8 @@ from xml.etree import ElementTree
 
 from absl import app, flags
 
-_CASE = flags.DEFINE_float("case", 0.35, "Seconds from which a case of a test with several takes long.", 0)
-_ALONE = flags.DEFINE_float("alone", 0.8, "Seconds from which a test takes long that has one case.", 0)
+_CASE = flags.DEFINE_float("case", 0.25, "Seconds from which a case of a test with several takes long.", 0)
+_ALONE = flags.DEFINE_float("alone", 0.5, "Seconds from which a test takes long that has one case.", 0)
 
 STAYS = re.compile("trap|test_docs|litert|coreml")
 
