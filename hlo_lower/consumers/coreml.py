@@ -123,7 +123,7 @@ def _hide_comparators(module: Any) -> None:
         if raw.operation.name == "func.func" and (function := Function(Node(raw.operation))).name != "main":
             gives = function.body.terminator.operands if function.has_body else ()
             if any(value.is_tensor and value.element_type == "i1" for value in gives):
-                raw.attributes["sym_visibility"] = mlir.string_attribute("private")
+                mlir.make_private(raw.operation)
 
 
 def _cause(said: str) -> str:

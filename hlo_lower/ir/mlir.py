@@ -992,6 +992,11 @@ def is_public(function: RawOperation) -> bool:
     return "sym_visibility" not in attributes or symbol_name(attributes["sym_visibility"]) == "public"
 
 
+def make_private(function: RawOperation) -> None:
+    """Hide a function from outside the module."""
+    function.attributes["sym_visibility"] = string_attribute("private")
+
+
 def symbol_name(attribute: RawAttribute) -> str:
     """The name in a `@symbol` reference or a string attribute."""
     return str(attribute.value)

@@ -7,7 +7,7 @@ import hlo_lower as hl
 from hlo_lower.consumers import IREE
 from hlo_lower.consumers.consumer_outcome import RefusedError
 from hlo_lower.consumers.iree import compile_module, load
-from hlo_lower.consumers.iree_registers import LostReference, lost_references
+from hlo_lower.consumers.iree_registers import BRANCHES, LostReference, lost_references
 
 PASSED_ON = "%r3->%r4, %R3->%r5"
 JOIN = "%r1 = vm.call.variadic @hal.fence.join segments[65535, 2](%i0, {})"
@@ -94,6 +94,12 @@ def test_what_an_equal_one_stands_for_on_one_path_is_not_lost_on_the_other():
     """A path on which it is not moved away asks for nothing."""
     text = program("), ^bb3(%R3->%r5", "vm.br ^bb3(%r3->%r6)", "^bb3:", JOIN.format("%r5, %R3"))
     assert list(lost_references(text)) == []
+
+
+@pytest.mark.parametrize("op", ["stablehlo.while", "stablehlo.case", "stablehlo.if", "scf.for", "scf.while", "cf.br"])
+def test_what_passes_values_on_is_looked_at(op):
+    assert BRANCHES.search(f"  %r:2 = {op}(%a, %b)")
+    assert BRANCHES.search(f'  %r:2 = "{op}"(%a, %b)')
 
 
 @pytest.mark.skipif(not IREE.version(), reason="the extra iree is not installed")

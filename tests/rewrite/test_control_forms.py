@@ -7,6 +7,7 @@ import pytest
 from jax import lax
 from rewrites import assert_same
 from rule_examples import target
+from untyped_mlir import module
 
 import hlo_lower as hl
 
@@ -40,6 +41,18 @@ def test_short_loops_that_pass_arrays_on_are_written_out(name):
     lowered = hl.lower(source, target=NPU)
     assert ("stablehlo.while" not in lowered.text, lowered.refused) == (is_written_out, ())
     assert_same(source, lowered, X, Y)
+
+
+def test_a_loop_that_gives_what_stands_outside_is_no_loop_that_passes_on():
+    """An argument of the function is none of the body, whatever its number."""
+    body = """%z = constant 0 : i32; %three = constant 3 : i32; %one = constant 1 : i32
+    %l:3 = while(%i = %z, %a = %y, %b = %x) cond { %p = compare LT, %i, %three; return %p } do {
+      %j = add %i, %one; %s = add %a, %b; return %j, %s, %y }"""
+    text = module("%x: 4xf32, %y: 4xf32", body, "%l#1, %l#2")
+    assert "stablehlo.while" in hl.lower(text, target=NPU).text
+    passed_on = text.replace("%s, %y", "%s, %a")
+    assert passed_on != text
+    assert "stablehlo.while" not in hl.lower(passed_on, target=NPU).text
 
 
 def chosen(*branches):

@@ -198,7 +198,7 @@ def with_original_signature(module_text: str, demotion: Demotion) -> str:
                 outer.node.raw.attributes[name] = raw.attributes[name]
                 del raw.attributes[name]
         raw.attributes["sym_name"] = mlir.parse_attribute(f'"{inner}"')
-        raw.attributes["sym_visibility"] = mlir.parse_attribute('"private"')
+        mlir.make_private(raw)
         _fill(outer, function, inner, demotion)
     return to_text(graph)
 

@@ -207,5 +207,5 @@ def _merge_decomposition(
     with mlir.active(graph.module.context):
         for function in functions:
             copy = mlir.clone_at(function, mlir.insert_at_end(graph.module.body), function.location)
-            copy.attributes["sym_visibility"] = mlir.string_attribute("private")
+            mlir.make_private(copy)
     return mlir.symbol_name(public[0].attributes["sym_name"])

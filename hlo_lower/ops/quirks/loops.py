@@ -424,21 +424,21 @@ MOST_TRIPS, MOST_OPS = 8, 200
 """A loop of so many trips at most, of so many ops each, is short."""
 
 
-def _argument_behind(graph: Graph, value: Value) -> int | None:
-    """The number of the argument of its block that a value is, also through functions; None where it is none."""
+def _argument_behind(graph: Graph, body: Block, value: Value) -> int | None:
+    """The number of the argument of a block that a value is, also through functions; None where it is none."""
     while (made := value.node) is not None:
         if made.name != CALL or not (callee := graph.functions[made.callee]).has_body:
             return None
-        number = _argument_behind(graph, callee.body.terminator.operand(value.number))
+        number = _argument_behind(graph, callee.body, callee.body.terminator.operand(value.number))
         if number is None:
             return None
         value = made.operand(number)
-    return value.number
+    return value.number if value.block == body else None
 
 
 def _passes_on(graph: Graph, body: Block) -> bool:
     """Whether a body gives an array that it is given back in another place."""
-    found = [_argument_behind(graph, value) for value in body.terminator.operands]
+    found = [_argument_behind(graph, body, value) for value in body.terminator.operands]
     return any(number not in (None, place) and bool(body.argument(place).shape) for place, number in enumerate(found))
 
 

@@ -166,7 +166,7 @@ def _given_back(node: Node) -> list[int]:
 
 @over_each("func.return")
 def copy_given(graph: Graph, node: Node) -> None:
-    """Give the `and` of truths and themselves, in place of those that a public function is given.
+    """Return the `and` of a truth with itself in place of a truth that a public function is given.
 
     Equal: of two truths that are the same one the `and` is that truth.
     """
