@@ -6,7 +6,7 @@ from two_programs import aligned, names, programs, regions
 from untyped_mlir import module
 
 from hlo_lower.verify import verify
-from hlo_lower.verify.align import corrections
+from hlo_lower.verify.align import align, corrections
 from hlo_lower.verify.align.align import Aligner, Side
 from hlo_lower.verify.align.corrections import values_apart
 from hlo_lower.verify.align.piece import module_of, pieces_of
@@ -75,6 +75,28 @@ def test_of_a_chain_that_is_read_in_parts_each_scatter_is_a_small_region():
         texts.append(module("%a: 8xf32, %i: 6xi32, %u: 6xf32", "\n".join(lines)))
     found = [names(region) for region in regions(*texts)]
     assert found == [(["scatter"], ["reshape", "dynamic_update_slice"])] * 6
+
+
+def test_a_result_that_nobody_reads_is_no_end(monkeypatch):
+    """A loop that computes a second value as well, and nobody reads that, stands for the op of the first one."""
+    ends, right = [], align._ends_alike
+    monkeypatch.setattr(align, "_ends_alike", lambda *given: ends.append(right(*given)) or ends[-1])
+    one = "%s{k} = cosine %t{k}"
+    two = """%s{k}:3 = while(%i = %z, %x = %t{k}, %y = %t{k}) cond {{ %p = compare LT, %i, %o; return %p }} do {{
+      %j = add %i, %o; %u = cosine %x; %v = abs %y; return %j, %u, %v }}"""
+    texts = list[str]()
+    for own, read in ((one, "%s{k}"), (two, "%s{k}#1")):
+        lines = ["%z = constant 0 : i32; %o = constant 1 : i32"]
+        lines += [f"%t{k} = slice %a [{8 * k}:{8 * k + 8}]; {own.format(k=k)}" for k in range(3)]
+        for k in range(3):
+            lines += [
+                f"%p{k}_{n} = slice {read.format(k=k)} [{n}:{n + 1}]; %q{k}_{n} = sine %p{k}_{n}" for n in range(4)
+            ]
+        parts = ", ".join(f"%q{k}_{n}" for k in range(3) for n in range(4))
+        texts.append(module("%a: 24xf32", "\n".join([*lines, f"%r = concatenate {parts}, dim = 0"])))
+    found = [names(region) for region in regions(*texts)]
+    assert found == [(["cosine"], ["while"])] * 3
+    assert any(ends), "found by a guess alone"
 
 
 def test_a_changed_body_is_a_region_within_its_loop():
